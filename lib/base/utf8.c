@@ -1,0 +1,112 @@
+#include "lib/base/utf8.h"
+
+/* What a first byte asks for: length, and the range of the second byte. */
+struct lead {
+	uint8_t len, lo, hi;
+};
+
+static struct lead
+lead_of(uint8_t c)
+{
+	if (c < 0x80)
+		return (struct lead) { 1, 0, 0 };
+	if (c < 0xc2)
+		return (struct lead) { 0, 0, 0 };
+	if (c < 0xe0)
+		return (struct lead) { 2, 0x80, 0xbf };
+	if (c < 0xf0)
+		return (struct lead) { 3, c == 0xe0 ? 0xa0 : 0x80, c == 0xed ? 0x9f : 0xbf };
+	if (c < 0xf5)
+		return (struct lead) { 4, c == 0xf0 ? 0x90 : 0x80, c == 0xf4 ? 0x8f : 0xbf };
+	return (struct lead) { 0, 0, 0 };
+}
+
+/* How many of the first ${n} bytes fit the sequence that ${l} begins. */
+static size_t
+matching(const uint8_t *u, size_t n, struct lead l)
+{
+	size_t at = 1;
+
+	if (n > 1 && l.len > 1 && (u[1] < l.lo || u[1] > l.hi))
+		return 1;
+	while (at < n && at < l.len && (at == 1 || (u[at] & 0xc0) == 0x80))
+		at++;
+	return at;
+}
+
+size_t
+utf8_len(const char *p, size_t n)
+{
+	const uint8_t *u = (const uint8_t *)p;
+	struct lead l;
+
+	if (n == 0)
+		return 0;
+	l = lead_of(u[0]);
+	return l.len != 0 && l.len <= n && matching(u, n, l) == l.len ? l.len : 0;
+}
+
+size_t
+utf8_decode(const char *p, size_t n, uint32_t *ret_cp)
+{
+	static const uint8_t lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	const uint8_t *u = (const uint8_t *)p;
+	size_t len = utf8_len(p, n);
+	uint32_t cp;
+
+	if (len == 0)
+		return 0;
+	cp = u[0] & lead_bits[len];
+	for (size_t i = 1; i < len; i++)
+		cp = cp << 6 | (u[i] & 0x3f);
+	*ret_cp = cp;
+	return len;
+}
+
+int
+utf8_is_partial(const char *p, size_t n)
+{
+	const uint8_t *u = (const uint8_t *)p;
+	struct lead l;
+
+	if (n == 0)
+		return 0;
+	l = lead_of(u[0]);
+	return l.len > n && matching(u, n, l) == n;
+}
+
+int
+utf8_valid(const char *p, size_t n)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		size_t len = utf8_len(p + at, n - at);
+
+		if (len == 0)
+			return 0;
+		at += len;
+	}
+	return 1;
+}
+
+size_t
+utf8_count(const char *p, size_t n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (((uint8_t)p[i] & 0xc0) != 0x80)
+			count++;
+	return count;
+}
+
+size_t
+utf8_cut(const char *p, size_t n, size_t max)
+{
+	if (n <= max)
+		return n;
+	while (max > 0 && ((uint8_t)p[max] & 0xc0) == 0x80)
+		max--;
+	return max;
+}

@@ -1,0 +1,25 @@
+/*
+ * lib/base/utf8.h -- strict UTF-8: no overlong form, no surrogate, nothing over U+10FFFF.
+ */
+#ifndef LIB_BASE_UTF8_H
+#define LIB_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* Length 1..4 of the valid sequence at ${p}; 0: it is invalid or cut off. */
+size_t utf8_len(const char *p, size_t n);
+/* As utf8_len(), and tells the code point. */
+size_t utf8_decode(const char *p, size_t n, uint32_t *ret_cp);
+/* 1 when ${n} bytes at ${p} are a valid beginning that only lacks its end. */
+int utf8_is_partial(const char *p, size_t n);
+/* 1 when all ${n} bytes are valid. */
+int utf8_valid(const char *p, size_t n);
+/* Code points in ${n} valid bytes. */
+size_t utf8_count(const char *p, size_t n);
+/* Longest prefix of at most ${max} bytes that ends between two characters. */
+size_t utf8_cut(const char *p, size_t n, size_t max);
+
+#endif
