@@ -24,18 +24,19 @@ HARDEN := -fstack-protector-strong -fPIE -fstack-clash-protection -fcf-protectio
 LDHARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
 FLAVOUR_release := -O2 -D_FORTIFY_SOURCE=2
-FLAVOUR_asan := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
+FLAVOUR_asan := -O1 -DANVIL_FAULTS -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize-recover=all -DANVIL_SANITIZED
-FLAVOUR_tsan := -O1 -fno-omit-frame-pointer -fsanitize=thread -DANVIL_SANITIZED
+FLAVOUR_tsan := -O1 -DANVIL_FAULTS -fno-omit-frame-pointer -fsanitize=thread -DANVIL_SANITIZED
+FLAVOUR_faults := -O2 -D_FORTIFY_SOURCE=2 -DANVIL_FAULTS
 FLAVOUR_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link \
 	-fno-sanitize-recover=all -DANVIL_SANITIZED
 ifndef FLAVOUR_$(FLAVOUR)
-$(error FLAVOUR=$(FLAVOUR) is not known: release, asan, tsan or fuzz)
+$(error FLAVOUR=$(FLAVOUR) is not known: release, asan, tsan, faults or fuzz)
 endif
 CFLAGS_ALL = -std=gnu17 -g $(WARN) $(HARDEN) $(FLAVOUR_$(FLAVOUR)) $(CFLAGS)
 LDFLAGS_ALL = $(LDHARDEN) -Wl,--as-needed $(filter -fsanitize%,$(FLAVOUR_$(FLAVOUR))) $(LDFLAGS)
 LIBS := -levent_core -levent_pthreads -ljansson -lsqlite3 -lsodium -lcrypto -lgit2 -lyaml \
-	-lzstd -lwslay -lhttp_parser -lsystemd -lpthread -lm
+	-lzstd -lwslay -lhttp_parser -lpthread -lm
 
 # ---- what there is -------------------------------------------------------------------
 
