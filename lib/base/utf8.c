@@ -110,3 +110,26 @@ utf8_cut(const char *p, size_t n, size_t max)
 		max--;
 	return max;
 }
+
+int
+utf8_is_space(uint32_t cp)
+{
+	return cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0xa0 ||
+	    cp == 0x1680 || (cp >= 0x2000 && cp <= 0x200a) || cp == 0x2028 || cp == 0x2029 ||
+	    cp == 0x202f || cp == 0x205f || cp == 0x3000 || cp == 0xfeff;
+}
+
+int
+utf8_has_control(const char *p, size_t n)
+{
+	const uint8_t *u = (const uint8_t *)p;
+
+	for (size_t i = 0; i < n; i++) {
+		if (u[i] < 0x20 || u[i] == 0x7f)
+			return 1;
+		/* U+0080..009F are C2 80..9F. */
+		if (u[i] == 0xc2 && i + 1 < n && u[i + 1] < 0xa0)
+			return 1;
+	}
+	return 0;
+}

@@ -22,4 +22,15 @@ size_t utf8_count(const char *p, size_t n);
 /* Longest prefix of at most ${max} bytes that ends between two characters. */
 size_t utf8_cut(const char *p, size_t n, size_t max);
 
+/* 1 for U+0000..001F and U+007F..009F. */
+static inline int
+utf8_is_control(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp <= 0x9f);
+}
+/* 1 for white space of ASCII and of the rest of Unicode (no-break spaces included). */
+int utf8_is_space(uint32_t cp);
+/* 1 when ${n} valid bytes hold a control character. */
+int utf8_has_control(const char *p, size_t n);
+
 #endif
