@@ -1,0 +1,111 @@
+/*
+ * From whatever went wrong to the failure codes and texts of spec run 13.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/base/utf8.h"
+#include "lib/checkout/co.h"
+
+#define DISK_FULL_TEXT "The server's disk is full."
+
+static const char hidden[] = "[REDACTED]";
+
+/* The parent redacts too, but after the cut below a part of a secret would pass it. */
+static void
+hide_token(const char *token, char *text, size_t size)
+{
+	size_t n = token != NULL ? strlen(token) : 0;
+	char *at = text;
+
+	while (n >= 6 && (at = strstr(at, token)) != NULL) {
+		size_t tail = strlen(at + n) + 1;
+		size_t room = size - (size_t)(at - text);
+
+		if (sizeof(hidden) - 1 + tail > room)
+			tail = room - (sizeof(hidden) - 1);
+		memmove(at + sizeof(hidden) - 1, at + n, tail);
+		memcpy(at, hidden, sizeof(hidden) - 1);
+		text[size - 1] = '\0';
+		at += sizeof(hidden) - 1;
+	}
+}
+
+int
+co_fail(struct co *co, enum checkout_failure failure, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(co->text, sizeof(co->text), fmt, ap);
+	va_end(ap);
+	co->failure = failure;
+	return E_SYS;
+}
+
+int
+co_fail_reason(struct co *co, const char *fmt, ...)
+{
+	char reason[CO_TEXT_SIZE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(reason, sizeof(reason) - sizeof(hidden), fmt, ap);
+	va_end(ap);
+	hide_token(co->req.token, reason, sizeof(reason));
+	reason[utf8_cut(reason, strlen(reason), CHECKOUT_TEXT_MAX)] = '\0';
+	return co_fail(co, CHECKOUT_CHECKOUT_FAILED, "Checkout failed: %s", reason);
+}
+
+int
+co_fail_errno(struct co *co, const char *what)
+{
+	if (errno == ENOSPC || errno == EDQUOT)
+		return co_fail(co, CHECKOUT_DISK_FULL, DISK_FULL_TEXT);
+	return co_fail_reason(co, "%s: %s", what, strerror(errno));
+}
+
+int
+co_fail_err(struct co *co, int err, const char *what)
+{
+	if (err == E_FULL)
+		return co_fail(co, CHECKOUT_DISK_FULL, DISK_FULL_TEXT);
+	if (err == E_NOMEM)
+		return co_fail(co, CHECKOUT_INTERNAL, "out of memory");
+	return co_fail_reason(co, "%s: %s", what, err_text(err));
+}
+
+static int
+is_damage(int klass)
+{
+	return klass == GIT_ERROR_ODB || klass == GIT_ERROR_ZLIB || klass == GIT_ERROR_SHA ||
+	    klass == GIT_ERROR_INDEXER || klass == GIT_ERROR_OBJECT ||
+	    klass == GIT_ERROR_TREE || klass == GIT_ERROR_REFERENCE ||
+	    klass == GIT_ERROR_REPOSITORY || klass == GIT_ERROR_TAG;
+}
+
+int
+co_fail_git(struct co *co)
+{
+	const git_error *e = git_error_last();
+	const char *text = e != NULL && e->message != NULL ? e->message : "unknown error";
+	int klass = e != NULL ? e->klass : GIT_ERROR_NONE;
+
+	if (co->refused ||
+	    (co->req.token != NULL && klass == GIT_ERROR_HTTP &&
+		(strstr(text, "status code: 401") != NULL ||
+		    strstr(text, "status code: 403") != NULL)))
+		return co_fail(co, CHECKOUT_CREDENTIAL_REFUSED, "%s",
+		    co->req.token != NULL
+			? "The repository refused the credential."
+			: "The repository needs a credential; the project has none.");
+	if (klass == GIT_ERROR_NOMEMORY)
+		return co_fail_err(co, E_NOMEM, text);
+	if (strstr(text, strerror(ENOSPC)) != NULL || strstr(text, strerror(EDQUOT)) != NULL)
+		return co_fail_err(co, E_FULL, text);
+	(void)co_fail_reason(co, "%s", text);
+	return is_damage(klass) ? E_CORRUPT : E_SYS;
+}
