@@ -426,6 +426,16 @@ put_path(struct span path, struct output *o)
 	return NULL;
 }
 
+/* Without its ".git" a last segment may be empty, or a dot segment that was none before. */
+static int
+ends_in_name(const char *path, size_t n)
+{
+	const char *slash = memrchr(path, '/', n);
+	struct span last = { slash + 1, n - (size_t)(slash + 1 - path) };
+
+	return last.n > 0 && dots_of(last) == 0;
+}
+
 /* Copies head and path, less one ".git" when ${drop_git}. */
 static const char *
 put_together(const struct output *o, int drop_git, char *out)
@@ -435,7 +445,7 @@ put_together(const struct output *o, int drop_git, char *out)
 
 	if (drop_git && n >= GIT_LEN && memcmp(path + n - GIT_LEN, GIT, GIT_LEN) == 0)
 		n -= GIT_LEN;
-	if (n > 0 && path[n - 1] == '/')
+	if (n > 0 && !ends_in_name(path, n))
 		return SAY_NO_REPOSITORY;
 	if (o->head_len + n > REPOURL_MAX)
 		return SAY_TOO_LONG;

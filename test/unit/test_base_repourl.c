@@ -195,6 +195,10 @@ dot_segments_are_resolved_from_either_spelling(void **state)
 		{ "https://h.io/a@b:c", "https://h.io/a@b:c" },
 		{ "https://h.io//", NULL },
 		{ "https://h.io/a//.git", NULL },
+		{ "https://h.io/a/..git", NULL },
+		{ "https://h.io/a/...git", NULL },
+		{ "https://h.io/a/%2e.git", NULL },
+		{ "https://h.io/a/....git", "https://h.io/a/..." },
 	};
 
 	(void)state;
