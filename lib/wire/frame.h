@@ -31,8 +31,7 @@ void frame_in_done(struct frame_in *f);
 uint8_t *frame_in_room(struct frame_in *f, size_t *ret_room);
 void frame_in_add(struct frame_in *f, size_t n);
 
-/* 1: a whole frame; its body may be written to, is ${n} bytes long, and a further byte
- * behind it may be overwritten only if it is put back.  0: needs more bytes.
+/* 1: a whole frame; its body is ${n} bytes long and may be overwritten.  0: needs more bytes.
  * E_TOO_BIG: the length is above the limit, the stream is lost. */
 int frame_in_next(struct frame_in *f, char **ret_body, size_t *ret_n);
 
