@@ -1,10 +1,9 @@
-# anvil -- one Makefile, no recursion.  `make help` prints the menu.
+# anvil -- one Makefile, recursive only to build another flavour.  `make help` prints the menu.
 #
 # Sources are found by their place: lib/<area>/*.c, cmd/<program>/*.c, test/<kind>/*.c.
 # Everything made goes below build/: build/<flavour> for objects and programs, build/gen for
-# the code that is made from proto/ and schema/.  FLAVOUR=release|asan|tsan, CC=gcc|clang.
+# the code that is made from proto/ and schema/.  FLAVOUR and CC choose the flavour.
 
-comma := ,
 FLAVOUR ?= release
 ifeq ($(origin CC),default)
 CC := gcc
@@ -19,7 +18,7 @@ FUZZ_SECONDS ?= 60
 
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla \
 	-Wformat=2 -Wundef -Wpointer-arith -Wcast-qual -Wwrite-strings -Werror
-CPPFLAGS += -D_GNU_SOURCE -DANVIL_VERSION='"$(VERSION)"' -I. -Ibuild
+CPPFLAGS_ALL = -D_GNU_SOURCE -DANVIL_VERSION='"$(VERSION)"' -I. -Ibuild $(CPPFLAGS)
 HARDEN := -fstack-protector-strong -fPIE -fstack-clash-protection -fcf-protection
 LDHARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
@@ -30,115 +29,233 @@ FLAVOUR_tsan := -O1 -DANVIL_FAULTS -fno-omit-frame-pointer -fsanitize=thread -DA
 FLAVOUR_faults := -O2 -D_FORTIFY_SOURCE=2 -DANVIL_FAULTS
 FLAVOUR_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link \
 	-fno-sanitize-recover=all -DANVIL_SANITIZED
+FLAVOUR_cover := -O0 --coverage -DANVIL_FAULTS
 ifndef FLAVOUR_$(FLAVOUR)
-$(error FLAVOUR=$(FLAVOUR) is not known: release, asan, tsan, faults or fuzz)
+$(error FLAVOUR=$(FLAVOUR) is not known: release, asan, tsan, faults, fuzz or cover)
 endif
-CFLAGS_ALL = -std=gnu17 -g $(WARN) $(HARDEN) $(FLAVOUR_$(FLAVOUR)) $(CFLAGS)
+STD := -std=gnu17
+CFLAGS_ALL = $(STD) -g $(WARN) $(HARDEN) $(FLAVOUR_$(FLAVOUR)) $(CFLAGS)
 LDFLAGS_ALL = $(LDHARDEN) -Wl,--as-needed $(filter -fsanitize%,$(FLAVOUR_$(FLAVOUR))) $(LDFLAGS)
 LIBS := -levent_core -levent_pthreads -ljansson -lsqlite3 -lsodium -lcrypto -lgit2 -lyaml \
 	-lzstd -lwslay -lhttp_parser -lpthread -lm
 
+# Programs that are one static file of their own main.c, whatever the flavour: they run where
+# there are no libraries.
+STATIC_PROGRAMS := anvil-init
+
+# Unit tests that use threads; these run under the thread sanitizer too.
+THREAD_TESTS := test_store_% test_actor_%
+
+# Further linker flags of one program or test go into LINK_<its name>.
+
 # ---- what there is -------------------------------------------------------------------
 
-AREAS := $(notdir $(wildcard lib/*))
-PROGRAMS := $(filter-out anvil-protogen,$(notdir $(wildcard cmd/*)))
-STORES := $(notdir $(wildcard schema/*/.))
+AREAS := $(notdir $(patsubst %/.,%,$(wildcard lib/*/.)))
+PROGRAMS := $(filter-out anvil-protogen,$(notdir $(patsubst %/main.c,%,$(wildcard cmd/*/main.c))))
+CMDS := $(filter-out anvil-protogen $(STATIC_PROGRAMS),$(notdir $(patsubst %/.,%,$(wildcard cmd/*/.))))
 STORES := $(patsubst schema/%/.,%,$(wildcard schema/*/.))
 PROTOS := $(basename $(notdir $(wildcard proto/*.json)))
 
 GEN_H := $(PROTOS:%=$(GEN)/%.h)
 GEN_C := $(PROTOS:%=$(GEN)/%.c) $(STORES:%=$(GEN)/schema_%.c)
-LIB_A := $(AREAS:%=$(B)/lib/%.a) $(B)/gen.a
-LIB_GROUP = -Wl,--start-group $(LIB_A) -Wl,--end-group
+
+UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
+ACTOR_TESTS := $(patsubst %.c,$(B)/%,$(wildcard test/actor/test_*.c))
+FUZZ_TARGETS := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
+FUZZ_ENGINES := $(FUZZ_TARGETS:$(B)/test/fuzz/%=$(B)/test/fuzz-engine/%)
+BENCHES := $(patsubst %.c,$(B)/%,$(wildcard test/bench/bench_*.c))
+TSAN_TESTS := $(filter $(THREAD_TESTS:%=$(B)/test/unit/%),$(UNIT_TESTS))
 
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
+group = -Wl,--start-group $(1) -Wl,--end-group
+link = $(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $(LINK_$(@F)) -o $@
+
+# remember,FILE,TEXT: rewrites the file when its text is another one, so that what depends on
+# it is made again when a flag changes or a source goes.
+same = $(and $(findstring <$(1)>,<$(2)>),$(findstring <$(2)>,<$(1)>))
+remember = $(if $(call same,$(file <$(1)),made of $(2)),,$(shell mkdir -p $(dir $(1)))$(file >$(1),made of $(2)))
+
+MAKING := $(filter-out clean help,$(or $(MAKECMDGOALS),all))
+ifneq ($(MAKING),)
+$(call remember,$(B)/flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL))
+$(foreach a,$(AREAS),$(call remember,$(B)/lib/$(a).list,$(call objects,lib/$(a))))
+$(foreach c,$(CMDS),$(call remember,$(B)/cmd/$(c).list,$(call objects,cmd/$(c))))
+$(call remember,$(B)/gen.list,$(GEN_C))
+endif
+
+# Says which packages are missing before a compiler does; SETUP=no builds without asking.
+ifneq ($(and $(filter all install,$(MAKING)),$(filter-out no,$(or $(SETUP),yes))),)
+ifneq ($(shell scripts/setup.sh --check build >&2 || echo missing),)
+$(error packages are missing)
+endif
+endif
+
+# needs,NAME: the archives that a folder or test is linked with, itself included; read off the
+# includes, so that a fault in one area stops only what uses it.
+comma := ,
+ifneq ($(MAKING),)
+$(foreach n,$(shell scripts/needs.sh),$(eval NEEDS_$(subst :, := ,$(subst $(comma), ,$(n)))))
+endif
+archive_of = $(if $(filter lib/% cmd/%,$(1)),$(B)/$(1).a,$(if $(filter gen,$(1)),$(B)/gen.a))
+needs = $(sort $(foreach n,$(filter $(AREAS:%=lib/%) $(CMDS:%=cmd/%) gen,$(NEEDS_$(1))),$(call archive_of,$(n))))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help check lint clean
+.PHONY: all programs objects tests tsan-tests fuzz-engines benches gen asan tsan faults \
+	unit check lint fuzz bench cover demo install help clean
 
-all: $(PROGRAMS:%=$(B)/%)	## release build of every program (the default)
+all: programs	## release build of every program (the default)
+programs: $(PROGRAMS:%=$(B)/%)
+
+asan tsan faults:	## build of every program in that flavour, below build/
+	@$(MAKE) --no-print-directory FLAVOUR=$@ programs
 
 # ---- generated code ------------------------------------------------------------------
 
 $(HOST)/anvil-protogen: $(wildcard cmd/anvil-protogen/*.[ch]) $(wildcard lib/base/*.[ch] lib/base/*.def)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -g -O1 $(WARN) $(CPPFLAGS) -o $@ $(filter %.c,$^) -ljansson -lpthread
+	$(CC) $(STD) -g -O1 $(WARN) $(CPPFLAGS_ALL) -o $@ $(filter %.c,$^) -ljansson -lpthread
 
-# One run writes header, code and the document to serve of each contract file.
-$(GEN)/%.h $(GEN)/%.c: proto/%.json proto/types.json $(HOST)/anvil-protogen
-	@mkdir -p $(GEN)
-	$(HOST)/anvil-protogen proto $* $(GEN)
+# One run writes header and code of a contract file.  What comes out as it was keeps its time,
+# so that a new comment in a contract does not compile everything again.
+$(GEN)/%.stamp: proto/%.json $(wildcard proto/*.json) $(HOST)/anvil-protogen
+	@mkdir -p $(GEN) && rm -rf $@.new && mkdir $@.new
+	$(HOST)/anvil-protogen proto $* $@.new
+	@for f in $@.new/*; do cmp -s $$f $(GEN)/$${f##*/} || mv -f $$f $(GEN)/ || exit 1; done
+	@rm -rf $@.new && touch $@
 
-$(GEN)/schema_%.c: schema/%/*.sql scripts/embed-schema.sh
-	@mkdir -p $(GEN)
-	sh scripts/embed-schema.sh $* $(filter %.sql,$^) > $@
+$(GEN)/%.h $(GEN)/%.c: $(GEN)/%.stamp
+	@:
 
-# ---- objects, archives, programs ---------------------------------------------------------
+define store_rule
+$(GEN)/schema_$(1).c: $$(wildcard schema/$(1)/*.sql) scripts/embed-schema.sh
+	@mkdir -p $$(@D)
+	sh scripts/embed-schema.sh $(1) $$(filter %.sql,$$^) > $$@
+endef
+$(foreach s,$(STORES),$(eval $(call store_rule,$(s))))
 
-$(B)/%.o: %.c $(GEN_H)
+gen: $(GEN_H) $(GEN_C)
+
+# ---- objects, archives, programs -----------------------------------------------------
+
+$(B)/%.o: %.c $(B)/flags | $(GEN_H)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(B)/gen/%.o: $(GEN)/%.c $(GEN_H)
+$(B)/gen/%.o: $(GEN)/%.c $(B)/flags | $(GEN_H)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+archive = @mkdir -p $(@D) && rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 define area_rule
-$(B)/lib/$(1).a: $$(call objects,lib/$(1))
-	@rm -f $$@
-	ar rcs $$@ $$^
+$(B)/lib/$(1).a: $$(call objects,lib/$(1)) $(B)/lib/$(1).list
+	$$(archive)
 endef
 $(foreach a,$(AREAS),$(eval $(call area_rule,$(a))))
 
-$(B)/gen.a: $(patsubst $(GEN)/%.c,$(B)/gen/%.o,$(GEN_C))
-	@rm -f $@
-	ar rcs $@ $^
+$(B)/gen.a: $(patsubst $(GEN)/%.c,$(B)/gen/%.o,$(GEN_C)) $(B)/gen.list
+	$(archive)
 
 define program_rule
-$(B)/cmd/$(1).a: $$(filter-out $(B)/cmd/$(1)/main.o,$$(call objects,cmd/$(1)))
-	@mkdir -p $$(@D) && rm -f $$@
-	ar rcs $$@ $$^
-$(B)/$(1): $(B)/cmd/$(1)/main.o $(B)/cmd/$(1).a $$(LIB_A)
-	$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $(B)/cmd/$(1)/main.o \
-	    -Wl,--start-group $(B)/cmd/$(1).a $$(LIB_A) -Wl,--end-group $$(LIBS)
+$(B)/cmd/$(1).a: $$(filter-out $(B)/cmd/$(1)/main.o,$$(call objects,cmd/$(1))) $(B)/cmd/$(1).list
+	$$(archive)
+$(B)/$(1): $(B)/cmd/$(1)/main.o $(B)/cmd/$(1).a $$(call needs,cmd/$(1))
+	$$(link) $$< $$(call group,$$(filter %.a,$$^)) $$(LIBS)
 endef
-$(foreach p,$(PROGRAMS),$(eval $(call program_rule,$(p))))
+$(foreach c,$(CMDS),$(eval $(call program_rule,$(c))))
+
+define static_rule
+$(B)/$(1): cmd/$(1)/main.c $(B)/flags
+	@mkdir -p $$(@D)
+	$$(CC) $$(CPPFLAGS_ALL) $$(STD) -g $$(WARN) $$(HARDEN) $$(FLAVOUR_release) $$(CFLAGS) \
+	    -static-pie $$(LINK_$(1)) -MMD -MP -MF $$@.d -o $$@ $$<
+endef
+$(foreach p,$(filter $(STATIC_PROGRAMS),$(PROGRAMS)),$(eval $(call static_rule,$(p))))
+
+# Every object and program, to see that a compiler accepts them.
+objects: programs $(foreach d,$(AREAS:%=lib/%) $(CMDS:%=cmd/%) test/support,$(call objects,$(d))) \
+	$(patsubst %,%.o,$(UNIT_TESTS) $(ACTOR_TESTS) $(FUZZ_TARGETS) $(BENCHES))
 
 # ---- tests ---------------------------------------------------------------------------
 
-CMD_A := $(PROGRAMS:%=$(B)/cmd/%.a)
 TEST_SUPPORT := $(call objects,test/support)
-UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
-ACTOR_TESTS := $(patsubst %.c,$(B)/%,$(wildcard test/actor/test_*.c))
-FUZZ_TARGETS := $(patsubst %.c,%,$(notdir $(wildcard test/fuzz/fuzz_*.c)))
-BENCHES := $(patsubst %.c,$(B)/%,$(wildcard test/bench/bench_*.c))
 
-$(B)/test/unit/%: $(B)/test/unit/%.o $(TEST_SUPPORT) $(CMD_A) $(LIB_A)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(TEST_SUPPORT) \
-	    -Wl,--start-group $(CMD_A) $(LIB_A) -Wl,--end-group $(LIBS) -lcmocka
-$(B)/test/actor/%: $(B)/test/actor/%.o $(TEST_SUPPORT) $(CMD_A) $(LIB_A)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(TEST_SUPPORT) \
-	    -Wl,--start-group $(CMD_A) $(LIB_A) -Wl,--end-group $(LIBS) -lcmocka
-$(B)/test/bench/%: $(B)/test/bench/%.o $(LIB_A)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(LIB_GROUP) $(LIBS)
-# Replays a corpus without a fuzzing engine; `make fuzz` links the engine instead.
-$(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(B)/test/fuzz/replay.o $(CMD_A) $(LIB_A)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(B)/test/fuzz/replay.o \
-	    -Wl,--start-group $(CMD_A) $(LIB_A) -Wl,--end-group $(LIBS)
-$(B)/test/fuzz-engine/%: $(B)/test/fuzz/%.o $(CMD_A) $(LIB_A)
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $< \
-	    -Wl,--start-group $(CMD_A) $(LIB_A) -Wl,--end-group $(LIBS)
+support = $(if $(filter test/support,$(NEEDS_$(1))),$(TEST_SUPPORT))
+
+define test_rule
+$(1): $(1).o $$(call support,$(2)) $$(call needs,$(2))
+	$$(link) $$(filter %.o,$$^) $$(call group,$$(filter %.a,$$^)) $$(LIBS) -lcmocka
+endef
+$(foreach t,$(UNIT_TESTS) $(ACTOR_TESTS) $(BENCHES),$(eval $(call test_rule,$(t),$(t:$(B)/%=%))))
+$(ACTOR_TESTS): | programs
+
+# The first replays a corpus, the second is driven by the fuzzing engine of clang.
+define fuzz_rule
+$(1): $(1).o $(B)/test/fuzz/replay.o $$(call needs,$(1:$(B)/%=%))
+	$$(link) $$(filter %.o,$$^) $$(call group,$$(filter %.a,$$^)) $$(LIBS)
+$(1:$(B)/test/fuzz/%=$(B)/test/fuzz-engine/%): $(1).o $$(call needs,$(1:$(B)/%=%))
+	@mkdir -p $$(@D)
+	$$(link) -fsanitize=fuzzer $$(filter %.o,$$^) $$(call group,$$(filter %.a,$$^)) $$(LIBS)
+endef
+$(foreach t,$(FUZZ_TARGETS),$(eval $(call fuzz_rule,$(t))))
+
+tests: programs $(UNIT_TESTS) $(ACTOR_TESTS) $(FUZZ_TARGETS)
+tsan-tests: $(TSAN_TESTS)
+fuzz-engines: $(FUZZ_ENGINES)
+benches: $(BENCHES)
 
 # `make unit T=test_wire_frame` builds and runs one.
 unit: $(if $(T),$(B)/test/unit/$(T),$(UNIT_TESTS))	## unit tests of this flavour (T=name: one)
 	@for t in $^; do echo "== $$t"; $$t || exit 1; done
 
+check:	## every test but benches and long fuzzing, with sanitizers
+	@scripts/setup.sh build test lint
+	@scripts/check.sh
+
+lint:	## clang-tidy, cppcheck and every check of the source
+	@scripts/setup.sh build lint
+	@scripts/lint.sh
+
+fuzz:	## each fuzz target for FUZZ_SECONDS
+	@$(MAKE) --no-print-directory FLAVOUR=fuzz CC=clang fuzz-engines
+	@scripts/fuzz.sh build/fuzz-clang $(FUZZ_SECONDS)
+
+bench:	## benches, on a release build
+	@$(MAKE) --no-print-directory FLAVOUR=release programs benches
+	@$(MAKE) --no-print-directory FLAVOUR=faults programs
+	@scripts/bench.sh build/release build/faults
+
+cover:	## unit tests with the share of lines that they execute
+	@$(MAKE) --no-print-directory FLAVOUR=cover tests
+	@scripts/cover.sh build/cover
+
+demo:	## a whole system in a scratch directory, one push, one run
+	@scripts/setup.sh build test
+	@$(MAKE) --no-print-directory programs
+	@scripts/demo.sh
+
+# ---- install -------------------------------------------------------------------------
+
+BIN := $(filter anvild anvilctl,$(PROGRAMS))
+LIBEXEC := $(filter-out $(BIN),$(PROGRAMS))
+MAN := $(wildcard cmd/*/*.[158])
+COMPLETION := $(wildcard cmd/anvilctl/anvilctl.bash)
+AT := $(DESTDIR)$(PREFIX)
+
+install: all	## programs, man pages and completion below DESTDIR and PREFIX
+	install -d $(AT)/bin $(AT)/libexec/anvil
+	$(if $(BIN),install -m 755 $(BIN:%=$(B)/%) $(AT)/bin)
+	$(if $(LIBEXEC),install -m 755 $(LIBEXEC:%=$(B)/%) $(AT)/libexec/anvil)
+	$(foreach m,$(MAN),install -D -m 644 $(m) $(AT)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m)) &&) :
+	$(if $(COMPLETION),install -D -m 644 $(COMPLETION) $(AT)/share/bash-completion/completions/anvilctl)
+
 help:	## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z][a-z -]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
 clean:	## removes build/
 	rm -rf build
 
+ifneq ($(MAKING),)
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
+endif
