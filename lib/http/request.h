@@ -40,7 +40,7 @@ struct mono_time http_req_started(const struct http_req *req);
 
 /* Decoded segments of the path: "/a/b%20c" has "a" and "b c", "/" has none, "/a/" has "a"
  * and "".  -1: no resource can have this path (malformed escape, NUL, more than 16 segments,
- * "*"), or there was no memory. */
+ * "*"); -2: out of memory. */
 int http_req_segments(struct http_req *req);
 /* NULL from the number of segments on. */
 const char *http_req_segment(struct http_req *req, int i);

@@ -30,7 +30,7 @@ struct http_route {
 /*
  * First row of ${table} that fits; its parameters are kept with the request.
  * 0; E_NOENT: no row has this path; E_METHOD: some have, and ${ret_allow} (HTTP_ALLOW_SIZE
- * bytes) lists their methods, such as "GET, HEAD, POST".  Outputs not named are untouched.
+ * bytes) lists their methods, such as "GET, HEAD, POST"; E_NOMEM.  Outputs not named are untouched.
  */
 int http_route_find(const struct http_route *table, size_t n, struct http_req *req,
     const struct http_route **ret_route, char *ret_allow);
