@@ -89,8 +89,8 @@ write_file(
 {
 	mode_t perm = (mode & 0100) != 0 ? 0777 : 0666;
 	CLEANUP(io_closep)
-	int fd =
-	    openat(w->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, perm);
+	int fd = openat(
+	    w->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, perm);
 	int r;
 
 	if (fd < 0)
