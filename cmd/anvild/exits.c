@@ -1,0 +1,249 @@
+#include "cmd/anvild/exits.h"
+
+#include <string.h>
+#include <sys/queue.h>
+
+#include "cmd/anvild/supervisor.h"
+#include "gen/project.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+#define AGAIN_MS    1000
+#define DEADLINE_MS 5000
+
+struct entry {
+	TAILQ_ENTRY(entry) link;
+	uint32_t magic;
+#define ENTRY_MAGIC 0x0d73e4b9
+	struct exits *owner;
+	struct run_exit e;
+	int in_flight;
+	int answered; /* while in flight nothing frees it */
+};
+
+struct exits {
+	struct supervisor *sup;
+	TAILQ_HEAD(, entry) list;
+	struct actor_timer *again;
+};
+
+static void send_one(struct entry *en);
+
+static void
+on_again(void *arg)
+{
+	struct exits *x = arg;
+	struct entry *en;
+
+	TAILQ_FOREACH (en, &x->list, link)
+		send_one(en);
+}
+
+struct exits *
+exits_new(struct supervisor *s)
+{
+	struct exits *x = mem_calloc(1, sizeof(*x));
+
+	if (x == NULL)
+		return NULL;
+	x->sup = s;
+	TAILQ_INIT(&x->list);
+	x->again = actor_timer_new(s->actor, on_again, x);
+	return x->again != NULL ? x : exits_free(x);
+}
+
+struct exits *
+exits_free(struct exits *x)
+{
+	struct entry *en;
+
+	if (x == NULL)
+		return NULL;
+	while ((en = TAILQ_FIRST(&x->list)) != NULL) {
+		TAILQ_REMOVE(&x->list, en, link);
+		en->owner = NULL;
+		if (!en->in_flight) /* else its callback frees it */
+			free(en);
+	}
+	actor_timer_free(x->again);
+	free(x);
+	return NULL;
+}
+
+/* ---- telling the shard ---- */
+
+static int
+answered_turn(void *arg, struct turn *t)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_EXIT_REMOVE);
+	int r = stmt_bind(st, "s", (const char *)arg);
+
+	return r < 0 ? r : stmt_run(st);
+}
+
+static void
+on_answer(void *arg, int err, const struct project_runner_exited_result *res)
+{
+	struct entry *en = arg;
+
+	OBJ_CHECK(en, ENTRY_MAGIC);
+	en->in_flight = 0;
+	if (en->owner == NULL) {
+		free(en);
+		return;
+	}
+	/* A project that its shard does not know has no run that waits for this. */
+	if (err == 0 && res->kind != PROJECT_RUNNER_EXITED_MOVING) {
+		(void)actor_turn(en->owner->sup->actor, 1, answered_turn, en->e.spawn_id);
+		TAILQ_REMOVE(&en->owner->list, en, link);
+		en->magic = 0;
+		free(en);
+		return;
+	}
+	(void)actor_timer_set(en->owner->again, AGAIN_MS);
+}
+
+static void
+send_one(struct entry *en)
+{
+	static const struct rpc_call_opts opts = { .deadline_ms = DEADLINE_MS };
+	const struct process_end *end = &en->e.end;
+	struct project_runner_exited_params p = { .project_id = en->e.project_id,
+		.run_id = en->e.run_id,
+		.spawn_id = en->e.spawn_id,
+		.attempt = en->e.attempt };
+	struct rpc_peer *peer;
+	char address[32];
+
+	(void)snprintf(address, sizeof(address), "project/%lld", (long long)en->e.shard);
+	peer = actor_peer(en->owner->sup->actor, address);
+	if (peer == NULL || en->in_flight)
+		return; /* when it says hello, it is told */
+	p.how.has_exit_status = end->exited;
+	p.how.exit_status = end->exit_status;
+	p.how.has_signal = end->signaled;
+	p.how.signal = end->signal;
+	p.how.has_rebooted = p.how.rebooted = end->rebooted;
+	p.how.error = end->error[0] != '\0' ? end->error : NULL;
+	p.how.has_unknown = p.how.unknown = !end->exited && !end->signaled && !end->rebooted &&
+	    end->error[0] == '\0';
+	if (project_runner_exited_call(peer, &opts, &p, on_answer, en) == 0)
+		en->in_flight = 1;
+	else
+		(void)actor_timer_set(en->owner->again, AGAIN_MS);
+}
+
+void
+exits_deliver(struct exits *x, int64_t shard)
+{
+	struct entry *en;
+
+	TAILQ_FOREACH (en, &x->list, link)
+		if (en->e.shard == shard)
+			send_one(en);
+}
+
+/* ---- rows ---- */
+
+static int
+add_turn(void *arg, struct turn *t)
+{
+	const struct run_exit *e = arg;
+	CLEANUP(buf_done) struct buf how = BUF_INIT;
+	int r = process_end_json(&e->end, &how);
+
+	if (r == 0)
+		r = process_forget(t, e->spawn_id);
+	if (r == 0) {
+		CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_EXIT_ADD);
+
+		r = stmt_bind(st, "sssiisi", e->spawn_id, e->run_id, e->project_id, e->shard,
+		    e->attempt, buf_cstr(&how), t->now_ms);
+		if (r == 0)
+			r = stmt_run(st);
+	}
+	if (r == 0) {
+		CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_ENDED_SET);
+
+		r = stmt_bind(st, "ssi", e->run_id, e->project_id, t->now_ms);
+		if (r == 0)
+			r = stmt_run(st);
+	}
+	return r;
+}
+
+static struct entry *
+remember(struct exits *x, const struct run_exit *e)
+{
+	struct entry *en = mem_calloc(1, sizeof(*en));
+
+	if (en == NULL)
+		return NULL;
+	en->magic = ENTRY_MAGIC;
+	en->owner = x;
+	en->e = *e;
+	TAILQ_INSERT_TAIL(&x->list, en, link);
+	return en;
+}
+
+void
+exits_add(struct exits *x, const struct run_exit *e)
+{
+	struct run_exit copy = *e;
+	struct entry *en = remember(x, e);
+	int r = actor_turn(x->sup->actor, 1, add_turn, &copy);
+
+	if (r < 0)
+		log_event(LOG_LEVEL_WARN, "runner_end_not_recorded",
+		    LOG_STR("runId", e->run_id), LOG_STR("errorCode", err_symbol(r)));
+	/* Without memory the row stays, and the shard asks by its re-check (runStatus). */
+	if (en != NULL)
+		send_one(en);
+}
+
+static int
+copy_text(struct stmt *st, int col, char *out, size_t size)
+{
+	const char *text = stmt_text(st, col);
+
+	if (text == NULL || strlen(text) >= size)
+		return E_CORRUPT;
+	memcpy(out, text, strlen(text) + 1);
+	return 0;
+}
+
+static int
+load_row(struct exits *x, struct stmt *st)
+{
+	struct run_exit e = { .shard = stmt_int(st, 3), .attempt = stmt_int(st, 4) };
+
+	if (copy_text(st, 0, e.spawn_id, sizeof(e.spawn_id)) < 0 ||
+	    copy_text(st, 1, e.run_id, sizeof(e.run_id)) < 0 ||
+	    copy_text(st, 2, e.project_id, sizeof(e.project_id)) < 0 ||
+	    process_end_parse(stmt_text(st, 5), &e.end) < 0)
+		return 0; /* a row that nobody can use: the re-check of the shard heals */
+	return remember(x, &e) != NULL ? 0 : E_NOMEM;
+}
+
+int
+exits_load(struct exits *x, struct turn *t)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_EXIT_LIST);
+	int r;
+
+	while ((r = stmt_step(st)) == 1)
+		if ((r = load_row(x, st)) < 0)
+			return r;
+	return r;
+}
+
+const struct process_end *
+exits_find(const struct exits *x, const char *spawn_id)
+{
+	const struct entry *en;
+
+	TAILQ_FOREACH (en, &x->list, link)
+		if (strcmp(en->e.spawn_id, spawn_id) == 0)
+			return &en->e.end;
+	return NULL;
+}

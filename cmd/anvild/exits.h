@@ -1,0 +1,42 @@
+/*
+ * cmd/anvild/exits.h -- ends of runners, told to their shard until it has answered.
+ */
+#ifndef CMD_ANVILD_EXITS_H
+#define CMD_ANVILD_EXITS_H
+
+#include <stdint.h>
+
+#include "cmd/anvild/process.h"
+#include "lib/base/id.h"
+
+struct exits;
+struct supervisor;
+struct turn;
+
+/* A runner that has ended and been reaped, or never came to be. */
+struct run_exit {
+	char spawn_id[ID_HEX32_SIZE];
+	char run_id[ID_SIZE];
+	char project_id[ID_SIZE];
+	int64_t shard;
+	int64_t attempt;
+	struct process_end end;
+};
+
+struct exits *exits_new(struct supervisor *s);
+struct exits *exits_free(struct exits *x);
+
+/* Reads the rows that an earlier supervisor left.  0 or a storage error. */
+int exits_load(struct exits *x, struct turn *t);
+
+/* Writes the row and removes the process's, in a turn of its own, then tells the shard.  The
+ * shard is told even when the row cannot be written. */
+void exits_add(struct exits *x, const struct run_exit *e);
+
+/* Tells a shard what it has not answered yet; after its connection came up. */
+void exits_deliver(struct exits *x, int64_t shard);
+
+/* How that process ended; NULL when it is not known here (any more). */
+const struct process_end *exits_find(const struct exits *x, const char *spawn_id);
+
+#endif

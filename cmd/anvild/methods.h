@@ -1,0 +1,17 @@
+/*
+ * cmd/anvild/methods.h -- answers that are given later, for the modules that give them.
+ */
+#ifndef CMD_ANVILD_METHODS_H
+#define CMD_ANVILD_METHODS_H
+
+#include "cmd/anvild/serves.h"
+
+struct parked;
+struct process_end;
+
+/* To a parked supervisor.killRun: the process has been reaped. */
+void methods_answer_gone(struct parked *waiter, const struct process_end *end);
+/* To a parked supervisor.serveRun. */
+void methods_answer_serve(struct parked *waiter, enum serve_verdict verdict);
+
+#endif

@@ -1,0 +1,72 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cmd/anvild/process.h"
+#include "lib/base/err.h"
+#include "lib/base/json_text.h"
+#include "lib/wire/wire.h"
+
+#define END_DEPTH_MAX 4
+
+void
+process_end_text(const struct process_end *end, char out[96])
+{
+	if (end->exited) {
+		(void)snprintf(out, 96, "exit status %d", end->exit_status);
+	} else if (end->signaled) {
+		const char *name = sigabbrev_np(end->signal);
+
+		(void)snprintf(
+		    out, 96, "signal %d (SIG%s)", end->signal, name != NULL ? name : "?");
+	} else if (end->rebooted) {
+		(void)snprintf(out, 96, "machine restarted");
+	} else if (end->error[0] != '\0') {
+		(void)snprintf(out, 96, "%s", end->error);
+	} else {
+		(void)snprintf(out, 96, "ended while not watched");
+	}
+}
+
+int
+process_end_json(const struct process_end *end, struct buf *out)
+{
+	if (end->exited)
+		return buf_printf(out, "{\"exitStatus\":%d}", end->exit_status);
+	if (end->signaled)
+		return buf_printf(out, "{\"signal\":%d}", end->signal);
+	if (end->rebooted)
+		return buf_add_str(out, "{\"rebooted\":true}");
+	if (end->error[0] == '\0')
+		return buf_add_str(out, "{\"unknown\":true}");
+	buf_add_str(out, "{\"error\":");
+	json_text_string(out, end->error, strlen(end->error));
+	return buf_add_byte(out, '}');
+}
+
+int
+process_end_parse(const char *text, struct process_end *ret)
+{
+	struct process_end end = { 0 };
+	json_t *tree = NULL;
+	const json_t *v;
+	int r = json_text_parse(text, strlen(text), END_DEPTH_MAX, &tree);
+
+	if (r < 0)
+		return r;
+	if ((v = json_object_get(tree, "exitStatus")) != NULL) {
+		end.exited = 1;
+		end.exit_status = (int)json_integer_value(v);
+	} else if ((v = json_object_get(tree, "signal")) != NULL) {
+		end.signaled = 1;
+		end.signal = (int)json_integer_value(v);
+	} else if (json_object_get(tree, "rebooted") != NULL) {
+		end.rebooted = 1;
+	} else if ((v = json_object_get(tree, "error")) != NULL) {
+		(void)snprintf(end.error, sizeof(end.error), "%s", json_string_value(v));
+	}
+	json_decref(tree);
+	*ret = end;
+	return 0;
+}

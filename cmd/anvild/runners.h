@@ -1,0 +1,55 @@
+/*
+ * cmd/anvild/runners.h -- the processes that execute runs, one for each at most.
+ */
+#ifndef CMD_ANVILD_RUNNERS_H
+#define CMD_ANVILD_RUNNERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cmd/anvild/process.h"
+#include "cmd/anvild/slots.h"
+
+struct parked;
+struct runners;
+struct supervisor;
+struct turn;
+
+enum spawn_verdict { SPAWN_SPAWNED, SPAWN_LIVE, SPAWN_QUEUED, SPAWN_FAILED };
+
+struct spawn_answer {
+	enum spawn_verdict verdict;
+	char spawn_id[ID_HEX32_SIZE]; /* spawned, live      */
+	enum slot_wait why;           /* queued             */
+	int64_t ahead;                /* queued             */
+	const char *error;            /* failed; static     */
+};
+
+struct runners *runners_new(struct supervisor *s);
+struct runners *runners_free(struct runners *r);
+
+/* supervisor.spawnRun: forks when there is a slot, else queues.  0 or E_NOMEM. */
+int runners_spawn(struct runners *r, struct turn *t, const struct slot_request *req,
+    struct spawn_answer *ret);
+
+/* Forks from the queue while there are slots; after anything that may have freed one. */
+void runners_pump(struct runners *r);
+
+/* A runner that an earlier supervisor forked.  0, or E_NOENT: it has ended. */
+int runners_adopt(struct runners *r, const struct process_id *id, pid_t pid,
+    uint64_t start_ticks, int64_t spawned_at_ms);
+
+/* The live runner of a run; NULL: there is none. */
+const struct process *runners_find(const struct runners *r, const char *run_id);
+size_t runners_count(const struct runners *r);
+/* for (size_t at = 0; (p = runners_next(r, &at)) != NULL;) */
+const struct process *runners_next(const struct runners *r, size_t *at);
+
+/* SIGKILL; ${waiter} is answered `gone` when the process has been reaped.  0, or E_NOENT: no
+ * such process (the caller answers), or E_NOMEM. */
+int runners_kill(
+    struct runners *r, const char *run_id, const char *spawn_id, struct parked *waiter);
+/* SIGTERM to all: releases those that have not started a step. */
+void runners_term(struct runners *r);
+
+#endif

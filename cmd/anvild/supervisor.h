@@ -1,0 +1,71 @@
+/*
+ * cmd/anvild/supervisor.h -- the state of the supervisor, all of it.
+ *
+ * It holds the master keys and the listening sockets.  It parses nothing but the few messages
+ * of its own contract, and never reads another actor's store.
+ */
+#ifndef CMD_ANVILD_SUPERVISOR_H
+#define CMD_ANVILD_SUPERVISOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cmd/anvild/listen.h"
+#include "cmd/anvild/slots.h"
+#include "lib/actor/actor.h"
+#include "lib/config/config.h"
+#include "lib/vault/vault.h"
+
+/* Statements of supervisor.db, by name. */
+enum supervisor_stmt {
+#define STMT(name, nparams, sql) SUP_##name,
+#include "schema/supervisor.stmt.def"
+#undef STMT
+	SUP_STMT_COUNT
+};
+
+struct child;
+struct exits;
+struct runners;
+struct serves;
+struct sweep;
+
+struct supervisor {
+	struct actor *actor;
+	/* What it was started with. */
+	struct config *config;   /* Owned; replaced by SIGHUP.                       */
+	const char *config_path; /* NULL: built-in defaults.                         */
+	struct vault_keys *keys; /* Owned.  Master keys.                             */
+	char *libexec;           /* Owned.  Folder of the other programs.            */
+	char boot_id[37];
+	int lock_fd;     /* Of the runtime directory.                        */
+	int lifeline[2]; /* Residents end when [1] closes.                   */
+	struct listeners listeners;
+	int stop_runs; /* --stop-runs, or a second SIGTERM.                */
+	/* Who exists. */
+	struct child **residents; /* Owned.  Shards in their order, ingress last.     */
+	size_t nresidents;
+	struct runners *runners; /* Owned.  By run id.                               */
+	struct serves *serves;   /* Owned.  By run id.                               */
+	struct exits *exits;     /* Owned.  Ends that a shard has still to confirm.  */
+	struct slots slots;
+	struct sweep *sweep; /* Owned.  Disk space and old run folders.          */
+	/* Shutting down. */
+	int stopping;
+	int ready_told; /* READY=1 has been sent.                           */
+};
+
+/* The statement, ready for stmt_bind(). */
+struct stmt *sup_stmt(struct turn *t, enum supervisor_stmt which);
+
+/* JSON of descriptor 3 for a child; ${keys} NULL: none.  A descriptor, or -1. */
+int sup_start_fd(const struct supervisor *s, const struct vault_keys *keys);
+/* Path of a program of libexec; the caller frees; NULL: no memory. */
+char *sup_program(const struct supervisor *s, const char *name);
+
+/* Tells every resident and runner who has which pid (actor.peers). */
+void sup_announce(struct supervisor *s);
+/* Called when a resident came up, or ended: sends READY=1, moves a stop along. */
+void sup_resident_changed(struct supervisor *s);
+
+#endif
