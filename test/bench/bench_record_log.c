@@ -1,0 +1,124 @@
+/* bench_record_log [MEGABYTES]: what the log path of a run costs for each stage, on text
+ * like that of a build, and in total. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/base.h"
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/record/archive.h"
+#include "lib/record/stream.h"
+
+#define READ_BYTES  65536
+#define BLOCK_BYTES ((size_t)8 << 20)
+
+static struct redactor *redactor;
+static struct record_stream stream;
+static struct archive *archive;
+static struct buf scratch;
+static struct decoder decoder;
+static struct redact_stream held;
+static size_t archived;
+
+static void
+fill(char *block)
+{
+	size_t at = 0;
+	unsigned seed = 1;
+
+	while (at < BLOCK_BYTES - 128)
+		at += (size_t)sprintf(block + at,
+		    "[%3d%%] gcc -std=gnu17 -O2 -Wall -c -o build/%x/%x.o src/%x.c # %u ms\n",
+		    rand_r(&seed) % 100, (unsigned)rand_r(&seed) % 4096,
+		    (unsigned)rand_r(&seed), (unsigned)rand_r(&seed),
+		    (unsigned)rand_r(&seed) % 10000);
+	memset(block + at, '\n', BLOCK_BYTES - at);
+}
+
+static void
+redact_only(const char *p, size_t n)
+{
+	buf_reset(&scratch);
+	must(redact_feed(redactor, &held, p, n, &scratch) == 0);
+}
+
+static void
+decode_only(const char *p, size_t n)
+{
+	buf_reset(&scratch);
+	must(decode_feed(&decoder, p, n, &scratch) == 0);
+}
+
+static void
+archive_only(const char *p, size_t n)
+{
+	struct archive_frame f;
+	int r = archive_append(archive, p, n, &f);
+
+	must(r >= 0);
+	archived += r == 1 ? (size_t)f.file_size : 0;
+}
+
+static void
+all_stages(const char *p, size_t n)
+{
+	const char *chunk;
+
+	must(record_stream_feed(&stream, redactor, p, n) == 0);
+	while ((n = record_stream_next(&stream, 0, &chunk)) != 0)
+		archive_only(chunk, n);
+}
+
+static void
+measure(const char *name, void (*stage)(const char *, size_t), const char *block, size_t mb)
+{
+	struct mono_time from = clock_mono();
+	size_t total = mb * 1000000, done = 0;
+	double seconds;
+
+	archived = 0;
+	while (done < total) {
+		stage(block + done % BLOCK_BYTES, READ_BYTES);
+		done += READ_BYTES;
+	}
+	seconds = (double)mono_diff_us(from, clock_mono()) / 1e6;
+	printf("%-22s %6.0f MB/s", name, (double)done / 1e6 / seconds);
+	if (archived != 0)
+		printf("   1/%.1f of the size", (double)done / (double)archived);
+	printf("\n");
+}
+
+int
+main(int argc, char *argv[])
+{
+	size_t mb = argc > 1 ? strtoul(argv[1], NULL, 10) : 200;
+	CLEANUP_FREE char *block = mem_alloc(BLOCK_BYTES);
+	char dir[] = "/tmp/anvil-bench-XXXXXX";
+	int dirfd;
+
+	must(block != NULL && mkdtemp(dir) != NULL);
+	dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fill(block);
+	must(redactor_new("ghp_0123456789abcdefghijklmnopqrstuvwxyz", 40, &redactor) == 0);
+	must(archive_open(dirfd, "log.zst", NULL, 0, &archive) == 0);
+	redact_stream_init(&held);
+	record_stream_init(&stream);
+	measure("redact", redact_only, block, mb);
+	measure("decode", decode_only, block, mb);
+	measure("archive", archive_only, block, mb);
+	measure("all", all_stages, block, mb);
+	archive_set_hurry(archive, 1);
+	measure("archive in a hurry", archive_only, block, mb);
+	measure("all in a hurry", all_stages, block, mb);
+	archive_free(archive);
+	redactor_free(redactor);
+	redact_stream_done(&held);
+	record_stream_done(&stream);
+	buf_done(&scratch);
+	(void)unlinkat(dirfd, "log.zst", 0);
+	(void)close(dirfd);
+	return rmdir(dir) == 0 ? 0 : 1;
+}
