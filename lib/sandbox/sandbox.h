@@ -9,7 +9,8 @@
  *
  * The caller has made itself a child subreaper (PR_SET_CHILD_SUBREAPER) and calls spawn and
  * prepare from the thread that lives as long as the process, because the kernel ties
- * parent-death signals to the thread that forked.
+ * parent-death signals to the thread that forked.  While a sandbox `none` is open, every
+ * descendant of the process counts as the step's: it has no other children then.
  */
 #ifndef LIB_SANDBOX_SANDBOX_H
 #define LIB_SANDBOX_SANDBOX_H
@@ -174,7 +175,7 @@ int sandbox_open_beneath(const char *root, const char *dir);
 int sandbox_remove_tree(int dirfd, const char *name);
 
 /* The program anvil-init, which the drivers run; its main() calls nothing else.  A program
- * that is its own init (a test) calls it first when argv[0] is SANDBOX_INIT_NAME. */
+ * that is its own init (a test) calls it first when argv[1] is SANDBOX_INIT_NAME. */
 #define SANDBOX_INIT_NAME "anvil-init"
 int sandbox_init_main(int argc, char *argv[]);
 

@@ -1,0 +1,277 @@
+/*
+ * The driver `none`: a step is an ordinary process, with everything that anvil's user may do.
+ *
+ * It must be asked for in the configuration.  What a step leaves behind is found as
+ * descendants of this process, a subreaper, and killed until two scans find nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/base/io.h"
+#include "lib/base/mem.h"
+#include "lib/sandbox/box.h"
+
+#define CALM_SCANS 2  /* Scans without a find that are the proof.       */
+#define ROUNDS     8  /* Of scanning in one call, at most.              */
+#define PATIENCE   10 /* Milliseconds for the killed to die, each round. */
+
+struct sandbox {
+	uint32_t magic;
+#define NONE_MAGIC 0x2e81f4c7
+	char *workspace; /* Owned. */
+	int init_fd;
+	struct sandbox_limits limits;
+	struct sandbox_process *process; /* Owned; NULL: no step runs. */
+};
+
+static int
+none_probe(struct sandbox_problem *ret)
+{
+	(void)ret;
+	return 0;
+}
+
+static void
+none_abandon(struct sandbox *sb)
+{
+	OBJ_CHECK(sb, NONE_MAGIC);
+	sb->magic = 0;
+	(void)box_process_free(sb->process);
+	io_close(&sb->init_fd);
+	free(sb->workspace);
+	free(sb);
+}
+
+static int
+none_open(const struct sandbox_paths *paths, const struct sandbox_limits *limits,
+    struct sandbox **ret_sandbox, struct sandbox_problem *ret_problem)
+{
+	struct sandbox *sb = mem_calloc(1, sizeof(*sb));
+
+	if (sb == NULL) {
+		box_problem(ret_problem, "", "out of memory");
+		return E_NOMEM;
+	}
+	sb->magic = NONE_MAGIC;
+	sb->limits = *limits;
+	sb->workspace = mem_strdup(paths->workspace);
+	sb->init_fd = open(paths->init_path, O_RDONLY | O_CLOEXEC);
+	if (sb->workspace == NULL || sb->init_fd < 0) {
+		int r = sb->workspace == NULL ? E_NOMEM : E_SANDBOX;
+
+		box_problem(ret_problem, "Install anvil completely.", "%s: %s",
+		    paths->init_path, strerror(errno));
+		none_abandon(sb);
+		return r;
+	}
+	*ret_sandbox = sb;
+	return 0;
+}
+
+static void
+none_prepare(struct sandbox *sb)
+{
+	OBJ_CHECK(sb, NONE_MAGIC);
+}
+
+static int
+none_spawn(struct sandbox *sb, const char *const argv[], const char *const env[],
+    const char *dir, int out_fd, int err_fd, struct sandbox_process **ret_process,
+    struct sandbox_problem *ret_problem)
+{
+	static const char *const init[] = { "", SANDBOX_INIT_NAME, "exec", NULL };
+	CLEANUP(box_process_freep) struct sandbox_process *p = NULL;
+	CLEANUP(io_closep) int dir_fd = sandbox_open_beneath(sb->workspace, dir);
+	int fds[BOX_FDS] = { out_fd, err_fd, dir_fd };
+	int r;
+
+	OBJ_CHECK(sb, NONE_MAGIC);
+	must(sb->process == NULL);
+	if (dir_fd < 0)
+		return E_NOENT;
+	p = box_process_new();
+	r = p == NULL ? E_NOMEM : box_start(p, init, sb->init_fd);
+	/* An init that has ended already is a matter for wait. */
+	if (r == 0 && (r = box_order(p, argv, env, dir, &sb->limits, fds)) == E_SYS)
+		r = 0;
+	if (r < 0) {
+		box_problem(ret_problem, "", "the step's process: %s", err_text(r));
+		if (p != NULL && p->pid > 0) {
+			(void)kill(p->pid, SIGKILL);
+			(void)waitpid(p->pid, NULL, 0);
+		}
+		return r == E_NOMEM ? r : E_SANDBOX;
+	}
+	sb->process = *ret_process = TAKE_PTR(p);
+	return 0;
+}
+
+/* ---- what is left ------------------------------------------------------------------- */
+
+static int
+was_seen(const struct sandbox_process *p, const struct proc_seen *it)
+{
+	for (size_t i = 0; i < p->nseen; i++)
+		if (p->seen[i].pid == it->pid && p->seen[i].start_ticks == it->start_ticks)
+			return 1;
+	return 0;
+}
+
+/* For the report: each process once, however often it is met.  Without memory it is killed
+ * all the same, and not named. */
+static void
+remember(struct sandbox_process *p, const struct proc_seen *it)
+{
+	if (was_seen(p, it))
+		return;
+	if (p->nseen == p->seen_cap) {
+		size_t cap = p->seen_cap == 0 ? 16 : p->seen_cap * 2;
+		struct proc_seen *more = mem_realloc(p->seen, cap * sizeof(*more));
+
+		if (more == NULL)
+			return;
+		p->seen = more;
+		p->seen_cap = cap;
+	}
+	p->seen[p->nseen++] = *it;
+}
+
+static void
+await_death(const struct proc_seen *it)
+{
+	struct pollfd fd = { .fd = io_pidfd_open(it->pid), .events = POLLIN };
+
+	if (fd.fd >= 0) {
+		(void)poll(&fd, 1, PATIENCE);
+		io_close(&fd.fd);
+	}
+}
+
+/* Kills every descendant and reaps those that are ours.  Returns how many lived; ${pids}
+ * gets some of them. */
+static size_t
+sweep(struct sandbox_process *p, pid_t *pids, size_t npids)
+{
+	struct proc_seen *list = NULL;
+	size_t n = 0, live = 0, last = 0;
+
+	if (proc_descendants(&list, &n) < 0)
+		return 1; /* Not proven. */
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].state == 'Z' || list[i].state == 'X') {
+			if (list[i].parent == getpid())
+				(void)waitpid(list[i].pid, NULL, WNOHANG);
+			continue;
+		}
+		if (p != NULL)
+			remember(p, &list[i]);
+		proc_signal(&list[i], SIGKILL);
+		if (live < npids)
+			pids[live] = list[i].pid;
+		live++;
+		last = i;
+	}
+	if (live != 0)
+		await_death(&list[last]);
+	free(list);
+	return live;
+}
+
+/* 1: two scans in a row have found nothing. */
+static int
+sweep_all(struct sandbox_process *p, size_t *calm, pid_t *pids, size_t npids)
+{
+	for (int i = 0; i < ROUNDS && *calm < CALM_SCANS; i++)
+		*calm = sweep(p, pids, npids) == 0 ? *calm + 1 : 0;
+	return *calm >= CALM_SCANS;
+}
+
+static int
+none_wait(struct sandbox *sb, struct sandbox_process *p, struct sandbox_result *ret)
+{
+	OBJ_CHECK(sb, NONE_MAGIC);
+	OBJ_CHECK(p, SANDBOX_PROCESS_MAGIC);
+	must(sb->process == p);
+	if (!box_reap(p) || !sweep_all(p, &p->calm, NULL, 0))
+		return E_BUSY;
+	box_listen(p);
+	box_result(p, ret);
+	ret->nleft = p->nseen;
+	for (size_t i = 0; i < p->nseen && i < SANDBOX_LEFT_MAX; i++) {
+		ret->left[i].pid = p->seen[i].pid;
+		memcpy(ret->left[i].name, p->seen[i].name, SANDBOX_NAME_SIZE);
+	}
+	sb->process = box_process_free(p);
+	return 0;
+}
+
+static int
+none_signal(struct sandbox *sb, int sig)
+{
+	struct proc_seen *list = NULL;
+	size_t n = 0;
+	int r;
+
+	OBJ_CHECK(sb, NONE_MAGIC);
+	r = proc_descendants(&list, &n);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		proc_signal(&list[i], sig);
+		if (sig == SIGTERM) /* One that is stopped could not answer. */
+			proc_signal(&list[i], SIGCONT);
+	}
+	free(list);
+	return r < 0 ? E_SYS : 0;
+}
+
+static int
+none_close(struct sandbox *sb, pid_t *pids, size_t npids)
+{
+	size_t calm = 0;
+
+	OBJ_CHECK(sb, NONE_MAGIC);
+	for (size_t i = 0; i < npids; i++)
+		pids[i] = 0;
+	if (!sweep_all(NULL, &calm, pids, npids))
+		return E_BUSY;
+	none_abandon(sb);
+	return 0;
+}
+
+static void
+none_describe(const struct sandbox *sb, char *out, size_t size)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+	char limits[256];
+
+	box_describe_limits(&sb->limits, limits, sizeof(limits));
+	if (pw != NULL)
+		(void)snprintf(out, size,
+		    "Sandbox: none. Steps run as user %s without isolation.\n%s", pw->pw_name,
+		    limits);
+	else
+		(void)snprintf(out, size,
+		    "Sandbox: none. Steps run as user %u without isolation.\n%s", geteuid(),
+		    limits);
+}
+
+const struct sandbox_driver sandbox_driver_none = {
+	.name = "none",
+	.probe = none_probe,
+	.open = none_open,
+	.prepare = none_prepare,
+	.spawn = none_spawn,
+	.signal = none_signal,
+	.wait = none_wait,
+	.close = none_close,
+	.abandon = none_abandon,
+	.describe = none_describe,
+};
