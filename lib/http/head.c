@@ -99,7 +99,7 @@ head_absolute(struct head *h, size_t at, size_t len)
 	}
 	if (t[end] != '/')
 		return 400;
-	h->target = (uint32_t)(at + end);
+	h->path = (uint32_t)(at + end);
 	return 0;
 }
 
@@ -113,7 +113,7 @@ head_target(struct head *h, size_t at, size_t len, size_t target_max)
 	for (i = 0; i < len; i++)
 		if (t[i] <= ' ' || t[i] >= 0x7f || t[i] == '#')
 			return 400;
-	h->target = (uint32_t)at;
+	h->path = (uint32_t)at;
 	if (t[0] == '*') {
 		if (len != 1 || strcmp(head_text(h, 0), "OPTIONS") != 0)
 			return 400;
@@ -123,8 +123,10 @@ head_target(struct head *h, size_t at, size_t len, size_t target_max)
 			return r;
 	}
 	h->text.data[at + len] = '\0';
-	h->path_len = (uint32_t)strcspn(head_text(h, h->target), "?");
-	return at + len - h->target > target_max ? 414 : 0;
+	h->query = h->path + (uint32_t)strcspn(head_text(h, h->path), "?");
+	if (h->query < at + len)
+		h->text.data[h->query++] = '\0';
+	return at + len - h->path > target_max ? 414 : 0;
 }
 
 /* METHOD SP target SP HTTP/1.x; ${n} bytes, the CRLF is gone. */

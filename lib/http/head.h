@@ -22,9 +22,9 @@ struct head {
 	uint32_t nfields, fields_cap;
 	uint32_t line;         /* Where the line begins that is not complete yet.        */
 	uint32_t fields_start; /* Where the first header line begins; 0: not yet.         */
-	uint32_t target, path_len;
-	uint32_t host;      /* Offset of the value; only if has_host.               */
-	uint32_t authority; /* Of an absolute form, its length behind it; or 0.     */
+	uint32_t path, query;  /* Offsets; the query is "" when there is none.           */
+	uint32_t host;         /* Offset of the value; only if has_host.               */
+	uint32_t authority;    /* Of an absolute form, its length behind it; or 0.     */
 	uint32_t authority_len;
 	int64_t length;     /* Of the body; -1: chunked; 0: none.                   */
 	unsigned minor : 1; /* HTTP/1.minor                                         */

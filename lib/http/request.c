@@ -84,9 +84,15 @@ http_req_is_head(const struct http_req *req)
 }
 
 const char *
-http_req_target(const struct http_req *req)
+http_req_path(const struct http_req *req)
 {
-	return req->head.done ? head_text(&req->head, req->head.target) : "";
+	return req->head.done ? head_text(&req->head, req->head.path) : "";
+}
+
+const char *
+http_req_query_text(const struct http_req *req)
+{
+	return req->head.done ? head_text(&req->head, req->head.query) : "";
 }
 
 int

@@ -20,10 +20,11 @@ struct http_req;
 /* As sent, case counts: "GET". */
 const char *http_req_method(const struct http_req *req);
 int http_req_is_head(const struct http_req *req);
-/* As sent, without scheme and authority of an absolute form; "*" is possible. */
-const char *http_req_target(const struct http_req *req);
-/* The target up to its query, not decoded. */
+/* The target up to its query, as sent (not decoded), without scheme and authority of an
+ * absolute form; "*" is possible. */
 const char *http_req_path(const struct http_req *req);
+/* What follows the "?", as sent; "" when there is none.  It may hold secrets. */
+const char *http_req_query_text(const struct http_req *req);
 /* Minor version: 0 or 1. */
 int http_req_minor(const struct http_req *req);
 /* Value of Host; "" when an HTTP/1.0 request has none. */

@@ -46,7 +46,7 @@ struct http_hooks {
 	 * `bad_request`, 408 `request_timeout`, 413 `payload_too_large`, 414 `uri_too_long`,
 	 * 431 `headers_too_large`, 503 `overloaded`.  The hook may answer with that status,
 	 * at once; else the answer is bare.  The connection closes in any case.  Of a
-	 * malformed or late head method and target read "" and there are no headers. */
+	 * malformed or late head method and path read "" and there are no headers. */
 	void (*on_refusal)(void *arg, struct http_req *req, int status, const char *code);
 
 	/* May be NULL.  Last sight of a request, for logs and counters: its answer is

@@ -44,8 +44,9 @@ percent_decode(const char *p, size_t n, int plus, char *out)
 /* ---- path ------------------------------------------------------------------------------ */
 
 static int
-path_split(struct http_req *req, const char *path, size_t len)
+path_split(struct http_req *req, const char *path)
 {
+	size_t len = strlen(path);
 	char *out;
 	size_t at, end;
 	int n = 0;
@@ -75,7 +76,7 @@ int
 http_req_segments(struct http_req *req)
 {
 	if (req->nsegments == SEGMENTS_UNKNOWN)
-		req->nsegments = path_split(req, http_req_target(req), req->head.path_len);
+		req->nsegments = path_split(req, http_req_path(req));
 	return req->nsegments;
 }
 
@@ -115,11 +116,9 @@ query_add(struct http_req *req, const char *p, size_t n)
 static int
 query_parse(struct http_req *req)
 {
-	const char *p = http_req_target(req) + req->head.path_len;
+	const char *p = http_req_query_text(req);
 	size_t n;
 
-	if (*p == '?')
-		p++;
 	/* A parameter and its '&' become at most two bytes more. */
 	req->query = mem_alloc(strlen(p) * 3 + 4);
 	if (req->query == NULL)
