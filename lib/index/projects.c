@@ -1,0 +1,172 @@
+#include "lib/index/projects.h"
+
+#include "lib/base/err.h"
+#include "lib/base/mem.h"
+#include "lib/index/stmts.h"
+
+static int
+project_read(struct stmt *st, struct arena *a, struct index_project *p)
+{
+	int err = 0;
+
+	*p = (struct index_project) { .id = index_text(st, 0, a, &err),
+		.owner_user_id = index_text(st, 1, a, &err),
+		.owner_slug = index_text(st, 2, a, &err),
+		.slug = index_text(st, 3, a, &err),
+		.name = index_text(st, 4, a, &err),
+		.repo_url = index_text(st, 5, a, &err),
+		.default_branch = index_text(st, 6, a, &err),
+		.config_path = index_text(st, 7, a, &err),
+		.shard = stmt_int(st, 8),
+		.confirmed = (int)stmt_int(st, 9),
+		.rev = stmt_int(st, 10),
+		.created_at = stmt_int(st, 11),
+		.updated_at = stmt_int(st, 12),
+		.last_run_status = index_text(st, 13, a, &err) };
+	return err;
+}
+
+/* One row of a statement that is bound already. */
+static int
+project_one(struct stmt *st, int bound, struct arena *a, struct index_project *ret)
+{
+	int r = bound < 0 ? bound : stmt_step(st);
+
+	if (r == 0)
+		return E_NOENT;
+	return r == 1 ? project_read(st, a, ret) : r;
+}
+
+static int
+project_rows(
+    struct stmt *st, int bound, struct arena *a, struct index_project **ret, size_t *ret_n)
+{
+	void *rows = NULL;
+	size_t n = 0, cap = 0;
+	int r = bound;
+
+	while (r == 0 && (r = stmt_step(st)) == 1) {
+		r = index_list_grow(a, &rows, n, &cap, sizeof(struct index_project));
+		if (r == 0)
+			r = project_read(st, a, (struct index_project *)rows + n++);
+	}
+	if (r < 0)
+		return r;
+	*ret = rows;
+	*ret_n = n;
+	return 0;
+}
+
+int
+index_project_add(struct store *s, const struct index_project *p)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_ADD);
+	int r = stmt_bind(st, "ssssssssiiii", p->id, p->owner_user_id, p->owner_slug, p->slug,
+	    p->name, p->repo_url, p->default_branch, p->config_path, p->shard,
+	    (int64_t)p->confirmed, p->created_at, p->updated_at);
+
+	r = index_run_stmt(s, st, r, INDEX_ANY);
+	return r == E_CONSTRAINT ? E_EXISTS : r;
+}
+
+int
+index_project_confirm(struct store *s, const char *id)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_CONFIRM);
+
+	return index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ROWS);
+}
+
+int
+index_project_remove(struct store *s, const char *id)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_REMOVE);
+
+	return index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ANY);
+}
+
+int
+index_project_get(struct store *s, struct arena *a, const char *id, struct index_project *ret)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_GET);
+
+	return project_one(st, stmt_bind(st, "s", id), a, ret);
+}
+
+int
+index_project_by_slug(struct store *s, struct arena *a, const char *owner_slug,
+    const char *slug, struct index_project *ret)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_BY_SLUG);
+
+	return project_one(st, stmt_bind(st, "ss", owner_slug, slug), a, ret);
+}
+
+int
+index_project_list(struct store *s, struct arena *a, const char *owner_user_id,
+    struct index_project **ret, size_t *ret_n)
+{
+	CLEANUP(stmt_resetp)
+	struct stmt *st =
+	    store_stmt(s, owner_user_id != NULL ? IX_PROJECT_LIST : IX_PROJECT_LIST_ALL);
+	int r = owner_user_id != NULL ? stmt_bind(st, "s", owner_user_id) : 0;
+
+	return project_rows(st, r, a, ret, ret_n);
+}
+
+int
+index_project_unconfirmed(struct store *s, struct arena *a, int64_t before_ms,
+    struct index_project **ret, size_t *ret_n)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_UNCONFIRMED);
+
+	return project_rows(st, stmt_bind(st, "i", before_ms), a, ret, ret_n);
+}
+
+int
+index_project_upsert(struct store *s, const struct index_project *p)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_UPSERT);
+	int r = stmt_bind(st, "ssssssssiiii", p->id, p->owner_user_id, p->owner_slug, p->slug,
+	    p->name, p->repo_url, p->default_branch, p->config_path, p->shard, p->rev,
+	    p->created_at, p->updated_at);
+
+	r = index_run_stmt(s, st, r, INDEX_ANY);
+	return r == E_CONSTRAINT ? E_EXISTS : r;
+}
+
+int
+index_project_choose_shard(struct store *s, int64_t nshards, int64_t *ret_shard)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_SHARD_COUNTS);
+	CLEANUP_FREE int64_t *counts = mem_calloc((size_t)nshards, sizeof(*counts));
+	int64_t best = 0;
+	int r;
+
+	if (counts == NULL)
+		return E_NOMEM;
+	r = stmt_bind(st, "i", nshards);
+	while (r == 0 && (r = stmt_step(st)) == 1) {
+		counts[stmt_int(st, 0)] = stmt_int(st, 1);
+		r = 0;
+	}
+	if (r < 0)
+		return r;
+	for (int64_t i = 1; i < nshards; i++)
+		if (counts[i] < counts[best])
+			best = i;
+	*ret_shard = best;
+	return 0;
+}
+
+int
+index_project_highest_shard(struct store *s, int64_t *ret_shard)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_HIGHEST_SHARD);
+	int r = stmt_step(st);
+
+	if (r < 0)
+		return r;
+	*ret_shard = r == 1 && !stmt_is_null(st, 0) ? stmt_int(st, 0) : -1;
+	return 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * lib/index/projects.h -- the directory of projects: owner, slug, shard, and a copy for lists.
+ */
+#ifndef LIB_INDEX_PROJECTS_H
+#define LIB_INDEX_PROJECTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct store;
+
+struct index_project {
+	const char *id, *owner_user_id, *owner_slug, *slug, *name, *repo_url, *default_branch,
+	    *config_path;
+	int64_t shard;
+	int confirmed; /* its shard has it */
+	int64_t rev;
+	int64_t created_at, updated_at;
+	const char
+	    *last_run_status; /* NULL: no runs; only of index_project_list() and _get() */
+};
+
+/* E_EXISTS: the owner has that slug already. */
+int index_project_add(struct store *s, const struct index_project *p);
+int index_project_confirm(struct store *s, const char *id);
+int index_project_remove(struct store *s, const char *id);
+int
+index_project_get(struct store *s, struct arena *a, const char *id, struct index_project *ret);
+int index_project_by_slug(struct store *s, struct arena *a, const char *owner_slug,
+    const char *slug, struct index_project *ret);
+/* Confirmed ones, newest change first; ${owner_user_id} NULL: everybody's. */
+int index_project_list(struct store *s, struct arena *a, const char *owner_user_id,
+    struct index_project **ret, size_t *ret_n);
+/* Not confirmed and made before ${before_ms}; at most 100. */
+int index_project_unconfirmed(struct store *s, struct arena *a, int64_t before_ms,
+    struct index_project **ret, size_t *ret_n);
+/* The shard's word (index.upsertProject): a lower rev changes nothing.
+ * E_EXISTS: another project has its slug. */
+int index_project_upsert(struct store *s, const struct index_project *p);
+/* Of shards 0..n-1 the one with the fewest projects, unconfirmed ones counted. */
+int index_project_choose_shard(struct store *s, int64_t nshards, int64_t *ret_shard);
+/* Highest shard that holds a project; -1: none does. */
+int index_project_highest_shard(struct store *s, int64_t *ret_shard);
+
+#endif
