@@ -45,7 +45,7 @@ options_read(struct options *o, int argc, char *argv[])
 	};
 	int c;
 
-	*o = (struct options){ 0 };
+	*o = (struct options) { 0 };
 	while ((c = getopt_long(argc, argv, "c:thV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'c': o->config_path = optarg; break;

@@ -6,9 +6,9 @@
 
 struct options {
 	const char *config_path; /* -c; NULL: /etc/anvil/anvil.yml when it is there      */
-	int test_only;		 /* -t: print the effective configuration                */
-	int stop_runs;		 /* --stop-runs: SIGTERM ends running builds as well     */
-	int check;		 /* --check: version and integrity of supervisor.db      */
+	int test_only;           /* -t: print the effective configuration                */
+	int stop_runs;           /* --stop-runs: SIGTERM ends running builds as well     */
+	int check;               /* --check: version and integrity of supervisor.db      */
 };
 
 /* Ends the process for --help, --version (0) and mistakes (2). */

@@ -1,0 +1,161 @@
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/anvild/exits.h"
+#include "cmd/anvild/process.h"
+#include "cmd/anvild/runners.h"
+#include "cmd/anvild/startup.h"
+#include "cmd/anvild/supervisor.h"
+#include "lib/base/io.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+#define GONE_WAIT_MS 5000 /* a process that was sent SIGKILL gets so long to vanish */
+
+/* A row of an earlier supervisor, copied out of its statement. */
+struct left {
+	struct left *next;
+	struct process_id id;
+	pid_t pid;
+	uint64_t start_ticks;
+	int64_t spawned_at;
+	int same_boot;
+};
+
+static void
+copy(char *out, size_t size, const char *text)
+{
+	(void)snprintf(out, size, "%s", text != NULL ? text : "");
+}
+
+static struct left *
+row_read(const struct supervisor *s, struct stmt *st, struct arena *a)
+{
+	struct left *l = arena_alloc(a, sizeof(*l));
+	const char *kind = stmt_text(st, 1);
+
+	if (l == NULL)
+		return NULL;
+	copy(l->id.spawn_id, sizeof(l->id.spawn_id), stmt_text(st, 0));
+	l->id.kind = strcmp(kind, "runner") == 0 ? PROCESS_RUNNER
+	    : strcmp(kind, "serve") == 0         ? PROCESS_SERVE
+						 : PROCESS_RESIDENT;
+	copy(l->id.address, sizeof(l->id.address), stmt_text(st, 2));
+	copy(l->id.run_id, sizeof(l->id.run_id), stmt_text(st, 3));
+	copy(l->id.project_id, sizeof(l->id.project_id), stmt_text(st, 4));
+	l->id.shard = stmt_int(st, 5);
+	l->id.attempt = stmt_int(st, 6);
+	l->pid = (pid_t)stmt_int(st, 7);
+	l->start_ticks = (uint64_t)stmt_int(st, 8);
+	l->same_boot = strcmp(stmt_text(st, 9), s->boot_id) == 0;
+	l->spawned_at = stmt_int(st, 10);
+	return l;
+}
+
+/* Everything of it must be over before its successor is forked: two of one address would
+ * fight for lock and socket. */
+static void
+end_process(const struct left *l)
+{
+	CLEANUP(io_closep) int pidfd = io_pidfd_open(l->pid);
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	uint64_t ticks;
+
+	if (pidfd < 0 || io_proc_start_time(l->pid, &ticks) < 0 || ticks != l->start_ticks)
+		return;
+	log_event(LOG_LEVEL_INFO, "actor_of_earlier_supervisor_ended",
+	    LOG_STR("actor", l->id.address), LOG_INT("childPid", l->pid));
+	(void)io_pidfd_signal(pidfd, SIGKILL);
+	(void)poll(&p, 1, GONE_WAIT_MS);
+}
+
+static void
+runner_is_gone(struct supervisor *s, const struct left *l)
+{
+	struct run_exit e = { .shard = l->id.shard, .attempt = l->id.attempt };
+
+	memcpy(e.spawn_id, l->id.spawn_id, sizeof(e.spawn_id));
+	memcpy(e.run_id, l->id.run_id, sizeof(e.run_id));
+	memcpy(e.project_id, l->id.project_id, sizeof(e.project_id));
+	e.end.rebooted = !l->same_boot;
+	exits_add(s->exits, &e);
+}
+
+static void
+recover_one(struct supervisor *s, const struct left *l)
+{
+	int r = E_NOENT;
+
+	if (l->id.kind != PROCESS_RUNNER) {
+		if (l->same_boot)
+			end_process(l);
+		return;
+	}
+	if (l->same_boot)
+		r = runners_adopt(s->runners, &l->id, l->pid, l->start_ticks, l->spawned_at);
+	if (r == 0)
+		log_event(LOG_LEVEL_INFO, "runner_adopted", LOG_STR("runId", l->id.run_id),
+		    LOG_INT("childPid", l->pid));
+	else
+		runner_is_gone(s, l);
+}
+
+struct recovery {
+	struct supervisor *sup;
+	struct arena *arena;
+	struct left *first;
+};
+
+static int
+read_turn(void *arg, struct turn *t)
+{
+	struct recovery *rc = arg;
+	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_PROCESS_LIST);
+	struct left **end = &rc->first;
+	int r = exits_load(rc->sup->exits, t);
+
+	if (r < 0)
+		return r;
+	while ((r = stmt_step(st)) == 1) {
+		*end = row_read(rc->sup, st, rc->arena);
+		if (*end == NULL)
+			return E_NOMEM;
+		end = &(*end)->next;
+	}
+	return r;
+}
+
+/* Rows of residents and serving processes; those of runners go with their ends. */
+static int
+forget_turn(void *arg, struct turn *t)
+{
+	struct recovery *rc = arg;
+
+	for (const struct left *l = rc->first; l != NULL; l = l->next) {
+		int r = l->id.kind != PROCESS_RUNNER ? process_forget(t, l->id.spawn_id) : 0;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int
+startup_recover(struct supervisor *s)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new();
+	struct recovery rc = { s, arena, NULL };
+	int r;
+
+	if (arena == NULL)
+		return E_NOMEM;
+	r = actor_turn(s->actor, 0, read_turn, &rc);
+	if (r < 0)
+		return r;
+	for (const struct left *l = rc.first; l != NULL; l = l->next)
+		recover_one(s, l);
+	r = actor_turn(s->actor, 1, forget_turn, &rc);
+	return r < 0 ? r : actor_commit_now(s->actor);
+}
