@@ -40,6 +40,12 @@ body_is_untouched(const struct body *b)
 }
 
 static int
+is_text(uint8_t c)
+{
+	return (c >= ' ' && c != 0x7f) || c == '\t';
+}
+
+static int
 hex_digit(uint8_t c)
 {
 	if (c >= '0' && c <= '9')
@@ -74,7 +80,7 @@ body_extension_byte(struct body *b, uint8_t c)
 		b->state = BODY_S_SIZE_LF;
 		return BODY_MORE;
 	}
-	if ((c < ' ' && c != '\t') || c == 0x7f || ++b->overhead > OVERHEAD_MAX)
+	if (!is_text(c) || ++b->overhead > OVERHEAD_MAX)
 		return BODY_BAD;
 	return BODY_MORE;
 }
@@ -85,7 +91,8 @@ body_trailer_byte(struct body *b, uint8_t c)
 	size_t name, value, value_len;
 
 	if (c != '\r') {
-		if (b->line_len == sizeof(b->line) || ++b->overhead > OVERHEAD_MAX)
+		if (!is_text(c) || b->line_len == sizeof(b->line) ||
+		    ++b->overhead > OVERHEAD_MAX)
 			return BODY_BAD;
 		b->line[b->line_len++] = c;
 		return BODY_MORE;

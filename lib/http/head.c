@@ -340,6 +340,7 @@ head_feed(struct head *h, const uint8_t *p, size_t n, size_t target_max, size_t 
 			take = most;
 			lf = NULL;
 		}
+		*ret_used = used;
 		if (buf_add(&h->text, p + used, take) < 0)
 			return 503;
 		used += take;
@@ -373,7 +374,7 @@ list_has(const char *list, const char *token)
 		n = strcspn(list, ",");
 		while (n > 0 && is_blank((uint8_t)list[n - 1]))
 			n--;
-		if (n == len && strncasecmp(list, token, len) == 0)
+		if (n == len && len > 0 && strncasecmp(list, token, len) == 0)
 			return 1;
 		list += strcspn(list, ",");
 	}
