@@ -11,5 +11,6 @@
 #include "lib/wire/json.h"
 #include "lib/wire/link.h"
 #include "lib/wire/rpc.h"
+#include "lib/wire/stub.h"
 
 #endif
