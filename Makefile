@@ -39,8 +39,7 @@ LDFLAGS_ALL = $(LDHARDEN) -Wl,--as-needed $(filter -fsanitize%,$(FLAVOUR_$(FLAVO
 LIBS := -levent_core -levent_pthreads -ljansson -lsqlite3 -lsodium -lcrypto -lgit2 -lyaml \
 	-lzstd -lwslay -lhttp_parser -lpthread -lm
 
-# Programs that are one static file of their own main.c, whatever the flavour: they run where
-# there are no libraries.
+# Programs that are static and never sanitized: they run where there are no libraries.
 STATIC_PROGRAMS := anvil-init
 
 # Unit tests that use threads; these run under the thread sanitizer too.
@@ -52,7 +51,7 @@ THREAD_TESTS := test_store_% test_actor_%
 
 AREAS := $(notdir $(patsubst %/.,%,$(wildcard lib/*/.)))
 PROGRAMS := $(filter-out anvil-protogen,$(notdir $(patsubst %/main.c,%,$(wildcard cmd/*/main.c))))
-CMDS := $(filter-out anvil-protogen $(STATIC_PROGRAMS),$(notdir $(patsubst %/.,%,$(wildcard cmd/*/.))))
+CMDS := $(filter-out anvil-protogen,$(notdir $(patsubst %/.,%,$(wildcard cmd/*/.))))
 STORES := $(patsubst schema/%/.,%,$(wildcard schema/*/.))
 PROTOS := $(basename $(notdir $(wildcard proto/*.json)))
 
@@ -68,7 +67,10 @@ TSAN_TESTS := $(filter $(THREAD_TESTS:%=$(B)/test/unit/%),$(UNIT_TESTS))
 
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
 group = -Wl,--start-group $(1) -Wl,--end-group
-link = $(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $(LINK_$(@F)) -o $@
+# V=1 shows the commands themselves.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) '$(or $(2),$@)')
+link = $(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $(LINK_$(@F)) -o $@
 
 # remember,FILE,TEXT: rewrites the file when its text is another one, so that what depends on
 # it is made again when a flag changes or a source goes.
@@ -101,7 +103,7 @@ needs = $(sort $(foreach n,$(filter $(AREAS:%=lib/%) $(CMDS:%=cmd/%) gen,$(NEEDS
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all programs objects tests tsan-tests fuzz-engines benches gen asan tsan faults \
+.PHONY: FORCE all programs objects tests tsan-tests print-tsan-tests fuzz-engines benches gen asan tsan faults \
 	unit check lint fuzz bench cover demo install help clean
 
 all: programs	## release build of every program (the default)
@@ -114,13 +116,15 @@ asan tsan faults:	## build of every program in that flavour, below build/
 
 $(HOST)/anvil-protogen: $(wildcard cmd/anvil-protogen/*.[ch]) $(wildcard lib/base/*.[ch] lib/base/*.def)
 	@mkdir -p $(@D)
-	$(CC) $(STD) -g -O1 $(WARN) $(CPPFLAGS_ALL) -o $@ $(filter %.c,$^) -ljansson -lpthread
+	$(call say,CC)
+	$(Q)$(CC) $(STD) -g -O1 $(WARN) $(CPPFLAGS_ALL) -o $@ $(filter %.c,$^) -ljansson -lpthread
 
 # One run writes header and code of a contract file.  What comes out as it was keeps its time,
 # so that a new comment in a contract does not compile everything again.
 $(GEN)/%.stamp: proto/%.json $(wildcard proto/*.json) $(HOST)/anvil-protogen
 	@mkdir -p $(GEN) && rm -rf $@.new && mkdir $@.new
-	$(HOST)/anvil-protogen proto $* $@.new
+	$(call say,GEN,proto/$*.json)
+	$(Q)$(HOST)/anvil-protogen proto $* $@.new
 	@for f in $@.new/*; do cmp -s $$f $(GEN)/$${f##*/} || mv -f $$f $(GEN)/ || exit 1; done
 	@rm -rf $@.new && touch $@
 
@@ -130,7 +134,8 @@ $(GEN)/%.h $(GEN)/%.c: $(GEN)/%.stamp
 define store_rule
 $(GEN)/schema_$(1).c: $$(wildcard schema/$(1)/*.sql) scripts/embed-schema.sh
 	@mkdir -p $$(@D)
-	sh scripts/embed-schema.sh $(1) $$(filter %.sql,$$^) > $$@
+	$$(call say,GEN)
+	$$(Q)sh scripts/embed-schema.sh $(1) $$(filter %.sql,$$^) > $$@
 endef
 $(foreach s,$(STORES),$(eval $(call store_rule,$(s))))
 
@@ -140,11 +145,13 @@ gen: $(GEN_H) $(GEN_C)
 
 $(B)/%.o: %.c $(B)/flags | $(GEN_H)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(B)/gen/%.o: $(GEN)/%.c $(B)/flags | $(GEN_H)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 archive = @mkdir -p $(@D) && rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
@@ -160,18 +167,18 @@ $(B)/gen.a: $(patsubst $(GEN)/%.c,$(B)/gen/%.o,$(GEN_C)) $(B)/gen.list
 define program_rule
 $(B)/cmd/$(1).a: $$(filter-out $(B)/cmd/$(1)/main.o,$$(call objects,cmd/$(1))) $(B)/cmd/$(1).list
 	$$(archive)
+$(if $(and $(filter $(STATIC_PROGRAMS),$(1)),$(findstring sanitize,$(FLAVOUR_$(FLAVOUR)))),
+$(B)/$(1): FORCE
+	@$$(MAKE) --no-print-directory FLAVOUR=release CC=gcc build/release/$(1)
+	@mkdir -p $$(@D) && { cmp -s build/release/$(1) $$@ || cp build/release/$(1) $$@; }
+,
 $(B)/$(1): $(B)/cmd/$(1)/main.o $(B)/cmd/$(1).a $$(call needs,cmd/$(1))
-	$$(link) $$< $$(call group,$$(filter %.a,$$^)) $$(LIBS)
+	$$(call say,LINK)
+	$$(link) $(if $(filter $(STATIC_PROGRAMS),$(1)),-static-pie) $$< \
+	    $$(call group,$$(filter %.a,$$^)) $(if $(filter $(STATIC_PROGRAMS),$(1)),,$$(LIBS))
+)
 endef
 $(foreach c,$(CMDS),$(eval $(call program_rule,$(c))))
-
-define static_rule
-$(B)/$(1): cmd/$(1)/main.c $(B)/flags
-	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS_ALL) $$(STD) -g $$(WARN) $$(HARDEN) $$(FLAVOUR_release) $$(CFLAGS) \
-	    -static-pie $$(LINK_$(1)) -MMD -MP -MF $$@.d -o $$@ $$<
-endef
-$(foreach p,$(filter $(STATIC_PROGRAMS),$(PROGRAMS)),$(eval $(call static_rule,$(p))))
 
 # Every object and program, to see that a compiler accepts them.
 objects: programs $(foreach d,$(AREAS:%=lib/%) $(CMDS:%=cmd/%) test/support,$(call objects,$(d))) \
@@ -179,12 +186,14 @@ objects: programs $(foreach d,$(AREAS:%=lib/%) $(CMDS:%=cmd/%) test/support,$(ca
 
 # ---- tests ---------------------------------------------------------------------------
 
-TEST_SUPPORT := $(call objects,test/support)
-
-support = $(if $(filter test/support,$(NEEDS_$(1))),$(TEST_SUPPORT))
+# Files beside a test that it includes the header of, in test/support for instance.
+helpers = $(foreach n,$(filter-out $(1),$(filter test/%,$(NEEDS_$(1)))),$(patsubst %.c,$(B)/%.o,$(wildcard $(n).c)))
+# A test with a sandbox starts the program that is PID 1 in it.
+starts = $(if $(filter lib/sandbox,$(NEEDS_$(1))),$(filter $(STATIC_PROGRAMS:%=$(B)/%),$(PROGRAMS:%=$(B)/%)))
 
 define test_rule
-$(1): $(1).o $$(call support,$(2)) $$(call needs,$(2))
+$(1): $(1).o $$(call helpers,$(2)) $$(call needs,$(2)) | $$(call starts,$(2))
+	$$(call say,LINK)
 	$$(link) $$(filter %.o,$$^) $$(call group,$$(filter %.a,$$^)) $$(LIBS) -lcmocka
 endef
 $(foreach t,$(UNIT_TESTS) $(ACTOR_TESTS) $(BENCHES),$(eval $(call test_rule,$(t),$(t:$(B)/%=%))))
@@ -192,16 +201,20 @@ $(ACTOR_TESTS): | programs
 
 # The first replays a corpus, the second is driven by the fuzzing engine of clang.
 define fuzz_rule
-$(1): $(1).o $(B)/test/fuzz/replay.o $$(call needs,$(1:$(B)/%=%))
+$(1): $(1).o $(B)/test/fuzz/replay.o $$(call helpers,$(1:$(B)/%=%)) $$(call needs,$(1:$(B)/%=%))
+	$$(call say,LINK)
 	$$(link) $$(filter %.o,$$^) $$(call group,$$(filter %.a,$$^)) $$(LIBS)
-$(1:$(B)/test/fuzz/%=$(B)/test/fuzz-engine/%): $(1).o $$(call needs,$(1:$(B)/%=%))
+$(1:$(B)/test/fuzz/%=$(B)/test/fuzz-engine/%): $(1).o $$(call helpers,$(1:$(B)/%=%)) $$(call needs,$(1:$(B)/%=%))
 	@mkdir -p $$(@D)
+	$$(call say,LINK)
 	$$(link) -fsanitize=fuzzer $$(filter %.o,$$^) $$(call group,$$(filter %.a,$$^)) $$(LIBS)
 endef
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call fuzz_rule,$(t))))
 
 tests: programs $(UNIT_TESTS) $(ACTOR_TESTS) $(FUZZ_TARGETS)
 tsan-tests: $(TSAN_TESTS)
+print-tsan-tests:
+	@echo $(TSAN_TESTS)
 fuzz-engines: $(FUZZ_ENGINES)
 benches: $(BENCHES)
 

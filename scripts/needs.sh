@@ -2,7 +2,7 @@
 # needs.sh: prints what each folder and each test has to be linked with, read off its includes.
 #
 # One word each, NAME:NEED,NEED, where a need is lib/<area>, cmd/<program>, gen (the generated
-# code) or test/support, whatever is needed in turn included.
+# code) or test/<kind>/<file>, whatever is needed in turn included.
 set -eu
 find lib cmd test -name '*.[ch]' -exec grep -H '^#include "' {} + | awk -F '[:"]' '
 function node_of(path, n, part) {
@@ -11,8 +11,8 @@ function node_of(path, n, part) {
 		return "gen"
 	if (n < 3)
 		return ""	# a neighbour in the same folder
-	if (part[1] == "test" && part[2] != "support")
-		return path ~ /\.c$/ ? substr(path, 1, length(path) - 2) : ""
+	if (part[1] == "test")
+		return substr(path, 1, length(path) - 2)
 	return part[1] "/" part[2]
 }
 function reach(from, to, n, i, next_ones) {
@@ -26,7 +26,7 @@ function reach(from, to, n, i, next_ones) {
 {
 	from = node_of($1)
 	to = node_of($3)
-	if (from != "" && to ~ /^(lib\/|cmd\/|gen$|test\/support)/ && !known[from, to]++)
+	if (from != "" && to ~ /^(lib\/|cmd\/|gen$|test\/)/ && !known[from, to]++)
 		edges[from] = edges[from] " " to
 	if (from != "")
 		nodes[from]

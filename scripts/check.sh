@@ -1,0 +1,76 @@
+#!/bin/bash
+# check.sh: what `make check` does once the packages are there.
+#
+# Builds with both compilers and three flavours, then runs every test; the list below is all
+# there is.  The last line is `N passed, N failed, N skipped`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# A make above this one has its own ideas about jobs and flags.
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES FLAVOUR CC CFLAGS CPPFLAGS LDFLAGS
+
+jobs=2
+asan=build/asan
+export ANVIL_BUILD=$PWD/$asan	# where tests find the programs
+
+# Sanitizers want their shadow memory where the kernel may have put something else.
+fixed=
+if setarch "$(uname -m)" -R true 2>/dev/null; then
+	fixed="setarch $(uname -m) -R "
+fi
+
+row() {	# KIND NAME SECONDS COMMAND
+	printf '%s\t%s\t%s\t%s\n' "$@"
+}
+
+builds() {
+	row one build/asan 900 "make -k -j$jobs FLAVOUR=asan tests"
+	row stage
+	row one build/clang 900 "make -k -j$jobs CC=clang objects"
+	row stage
+	row one build/release 900 "make -k -j$jobs programs"
+	row stage
+	row one build/tsan 900 "make -k -j$jobs FLAVOUR=tsan tsan-tests"
+	row stage
+}
+
+source_checks() {
+	local check
+	for check in headers source layers sizes format shell; do
+		row one "source/$check" 120 "scripts/check-$check.sh"
+	done
+	row one source/linkage 120 "scripts/check-linkage.sh build/release"
+}
+
+name_of() {
+	basename "$1" | sed 's/\.[^.]*$//'
+}
+
+tests() {
+	local file name
+	for file in test/system/[abcfr][0-9]*.sh; do
+		[ ! -e "$file" ] || row one "system/$(name_of "$file")" 180 "$fixed$file"
+	done
+	for file in test/actor/test_*.c; do
+		name=$(name_of "$file")
+		[ ! -e "$file" ] || row cmocka "actor/$name" 180 "$fixed$asan/test/actor/$name"
+	done
+	for file in test/unit/test_*.c; do
+		name=$(name_of "$file")
+		[ ! -e "$file" ] || row cmocka "unit/$name" 180 "$fixed$asan/test/unit/$name"
+	done
+	for file in $(make -s print-tsan-tests FLAVOUR=tsan); do
+		row cmocka "tsan/$(basename "$file")" 180 "$fixed$file"
+	done
+	for file in test/fuzz/fuzz_*.c; do
+		name=$(name_of "$file")
+		[ ! -e "$file" ] ||
+			row one "fuzz/$name" 120 "$asan/test/fuzz/$name test/fuzz/corpus/${name#fuzz_}"
+	done
+}
+
+{
+	builds
+	source_checks
+	tests
+} | scripts/run-tests.sh "$asan/log" "$jobs"
