@@ -186,20 +186,36 @@ box_send_signal(struct sandbox_process *p, int sig)
 
 /* ---- hearing ------------------------------------------------------------------------ */
 
+/* The hello may be read late, when the init has ended and its pid is another's. */
+static void
+find_init(struct sandbox_process *p, pid_t pid)
+{
+	CLEANUP(io_closep) int fd = io_pidfd_open(pid);
+	pid_t parent;
+
+	if (fd < 0 || proc_parent(pid, &parent) < 0 ||
+	    (parent != p->pid && parent != getpid())) {
+		p->init_gone = 1;
+		return;
+	}
+	p->init = pid;
+	p->init_pidfd = fd;
+	fd = -1;
+}
+
 static void
 greet(struct sandbox_process *p, struct msghdr *m)
 {
 	struct ucred who;
 
+	if (p->greeted)
+		return;
 	p->greeted = 1;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
 			continue;
 		memcpy(&who, CMSG_DATA(c), sizeof(who));
-		if (p->init != 0 || who.pid <= 1)
-			continue;
-		p->init = who.pid;
-		p->init_pidfd = io_pidfd_open(who.pid);
+		find_init(p, who.pid);
 	}
 }
 

@@ -66,6 +66,7 @@ struct sandbox_process {
 	int ordered; /* A step was ordered.                                */
 	pid_t init;  /* bwrap: as the host sees it; 0: not known.          */
 	int init_pidfd;
+	int init_gone; /* It had ended before it could be looked at. */
 	int reported;
 	struct box_report report;
 	/* none: what was seen alive after the end. */
@@ -112,6 +113,8 @@ struct proc_seen {
 
 /* All descendants, zombies too, as a new array that the caller frees.  0, E_NOMEM, E_SYS. */
 int proc_descendants(struct proc_seen **ret_list, size_t *ret_n);
+/* 0, or E_NOENT: it has ended. */
+int proc_parent(pid_t pid, pid_t *ret_parent);
 /* Sends ${sig} to just that process; a pid used again by another is left alone. */
 void proc_signal(const struct proc_seen *p, int sig);
 

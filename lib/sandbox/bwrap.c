@@ -149,6 +149,8 @@ init_is_gone(struct sandbox_process *p)
 	struct pollfd init = { .fd = p->init_pidfd, .events = POLLIN };
 	char byte;
 
+	if (p->init_gone)
+		return 1;
 	if (p->init_pidfd >= 0) {
 		if (poll(&init, 1, 0) <= 0)
 			return 0;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -145,13 +146,28 @@ remember(struct sandbox_process *p, const struct proc_seen *it)
 	p->seen[p->nseen++] = *it;
 }
 
-static void
-await_death(const struct proc_seen *it)
+/* One call that proves it in the usual case: without a child, not even a dead one, a
+ * subreaper has no descendants. */
+static int
+has_children(void)
 {
-	struct pollfd fd = { .fd = io_pidfd_open(it->pid), .events = POLLIN };
+	siginfo_t info;
 
-	if (fd.fd >= 0) {
-		(void)poll(&fd, 1, PATIENCE);
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 ||
+	    errno != ECHILD;
+}
+
+static void
+await_deaths(const struct proc_seen *list, size_t n)
+{
+	struct mono_time until = mono_add_ms(clock_mono(), PATIENCE);
+
+	for (size_t i = 0; i < n; i++) {
+		struct pollfd fd = { .fd = io_pidfd_open(list[i].pid), .events = POLLIN };
+		int64_t left = mono_diff_ms(clock_mono(), until);
+
+		if (fd.fd >= 0 && list[i].state != 'Z')
+			(void)poll(&fd, 1, (int)max_i64(left, 0));
 		io_close(&fd.fd);
 	}
 }
@@ -162,26 +178,27 @@ static size_t
 sweep(struct sandbox_process *p, pid_t *pids, size_t npids)
 {
 	struct proc_seen *list = NULL;
-	size_t n = 0, live = 0, last = 0;
+	size_t n = 0, live = 0;
 
+	if (!has_children())
+		return 0;
 	if (proc_descendants(&list, &n) < 0)
 		return 1; /* Not proven. */
 	for (size_t i = 0; i < n; i++) {
-		if (list[i].state == 'Z' || list[i].state == 'X') {
-			if (list[i].parent == getpid())
-				(void)waitpid(list[i].pid, NULL, WNOHANG);
+		if (list[i].state == 'Z' || list[i].state == 'X')
 			continue;
-		}
 		if (p != NULL)
 			remember(p, &list[i]);
 		proc_signal(&list[i], SIGKILL);
 		if (live < npids)
 			pids[live] = list[i].pid;
 		live++;
-		last = i;
 	}
 	if (live != 0)
-		await_death(&list[last]);
+		await_deaths(list, n);
+	for (size_t i = 0; i < n; i++)
+		if (live != 0 || list[i].parent == getpid())
+			(void)waitpid(list[i].pid, NULL, WNOHANG);
 	free(list);
 	return live;
 }

@@ -23,7 +23,7 @@ struct table {
 	size_t n, cap;
 };
 
-/* 0, or E_NOENT: it has ended meanwhile. */
+/* ${proc_fd} is /proc.  0, or E_NOENT: it has ended meanwhile. */
 static int
 read_stat(int proc_fd, const char *pid, struct proc_seen *ret)
 {
@@ -54,6 +54,21 @@ read_stat(int proc_fd, const char *pid, struct proc_seen *ret)
 	ret->start_ticks = ticks;
 	(void)snprintf(ret->name, sizeof(ret->name), "%.15s", name + 1);
 	return 0;
+}
+
+int
+proc_parent(pid_t pid, pid_t *ret_parent)
+{
+	CLEANUP(io_closep) int proc_fd = io_open_dir(AT_FDCWD, "/proc");
+	struct proc_seen seen;
+	char name[32];
+	int r;
+
+	(void)snprintf(name, sizeof(name), "%d", (int)pid);
+	r = proc_fd < 0 ? E_NOENT : read_stat(proc_fd, name, &seen);
+	if (r == 0)
+		*ret_parent = seen.parent;
+	return r;
 }
 
 static int
