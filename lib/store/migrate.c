@@ -1,0 +1,114 @@
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/base/mem.h"
+#include "lib/store/priv.h"
+
+static int
+pragma_int(struct store *s, const char *sql, int64_t *ret)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL);
+	int r;
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW)
+		*ret = sqlite3_column_int64(st, 0);
+	r = rc == SQLITE_ROW ? 0 : store_error_of(s->db, rc);
+	(void)sqlite3_finalize(st);
+	return r;
+}
+
+int64_t
+store_version(const struct store *s)
+{
+	int64_t version = 0;
+	struct store *unconst = (struct store *)(uintptr_t)s; /* SQLite's handle is not const */
+
+	(void)pragma_int(unconst, "PRAGMA user_version", &version);
+	return version;
+}
+
+static int
+apply(struct store *s, const struct store_migration *m, size_t number)
+{
+	char *bump = sqlite3_mprintf("PRAGMA user_version=%d", (int)number);
+	int r = bump != NULL ? store_begin(s) : E_NOMEM;
+
+	if (r == 0)
+		r = store_exec(s, m->sql);
+	if (r == 0)
+		r = store_exec(s, bump);
+	if (r == 0)
+		r = store_commit(s);
+	else
+		store_rollback(s);
+	sqlite3_free(bump);
+	return r;
+}
+
+int
+store_migrate(struct store *s, char **ret_why)
+{
+	size_t have = *s->desc->nmigrations;
+	int64_t version = 0;
+	int r = pragma_int(s, "PRAGMA user_version", &version);
+
+	if (r < 0)
+		return r;
+	if (version < 0 || (size_t)version > have) {
+		*ret_why = mem_format(
+		    "%s has schema %lld and this program (%s) knows %zu: it was "
+		    "written by a newer anvil; install that one again, nothing was changed",
+		    s->path, (long long)version, base_version(), have);
+		return E_NEWER;
+	}
+	/* The schema has to be whole on disk before anything is promised on top of it. */
+	if ((size_t)version < have)
+		r = store_set_sync(s, STORE_SYNC_FULL);
+	for (size_t i = (size_t)version; i < have && r == 0; i++) {
+		const struct store_migration *m = &s->desc->migrations[i];
+
+		r = apply(s, m, i + 1);
+		if (r < 0)
+			*ret_why = mem_format("%s: migration %s: %s", s->path, m->name,
+			    store_error(s)[0] != '\0' ? store_error(s) : err_text(r));
+	}
+	return r;
+}
+
+static int
+check_with(struct store *s, const char *sql, char **ret_why)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL), r = 0;
+
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+		const char *text = (const char *)sqlite3_column_text(st, 0);
+
+		rc = SQLITE_OK;
+		if (text != NULL && strcmp(text, "ok") == 0)
+			continue;
+		r = E_CORRUPT;
+		free(*ret_why);
+		*ret_why = mem_format("%s: %s", s->path, text != NULL ? text : "damaged");
+	}
+	if (rc != SQLITE_DONE && r == 0)
+		r = store_error_of(s->db, rc);
+	(void)sqlite3_finalize(st);
+	return r;
+}
+
+int
+store_check(const struct store_desc *d, const char *path, char **ret_why)
+{
+	CLEANUP(store_closep) struct store *s = NULL;
+	int r = store_open(d, path, &s, ret_why);
+
+	if (r == 0)
+		r = check_with(s, "PRAGMA integrity_check", ret_why);
+	if (r == 0)
+		r = check_with(s, "PRAGMA foreign_key_check", ret_why);
+	return r;
+}

@@ -1,0 +1,34 @@
+/*
+ * lib/store/stmt.h -- one prepared statement.
+ */
+#ifndef LIB_STORE_STMT_H
+#define LIB_STORE_STMT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/base.h"
+
+struct stmt;
+
+/* Binds parameters 1.. by ${types}: 'i' int64_t, 'I' const int64_t * (NULL: null), 's' text
+ * or NULL, 'b' pointer and size_t, 'n' nothing (null).  Texts and blobs are copied.
+ * 0, or the error that preparing it met, E_NOMEM, E_RANGE (more than it has). */
+int stmt_bind(struct stmt *st, const char *types, ...);
+
+/* 1: a row; 0: no (more) rows; E_CONSTRAINT, E_ILLEGAL (a trigger refused), E_FULL,
+ * E_NOMEM, E_CORRUPT, E_DEADLINE, E_STORAGE. */
+int stmt_step(struct stmt *st);
+/* Steps to the end and resets: for statements whose rows nobody wants.  0 or an error. */
+int stmt_run(struct stmt *st);
+/* Ends it and forgets the parameters; NULL back, for CLEANUP. */
+struct stmt *stmt_reset(struct stmt *st);
+DEFINE_CLEANUP(struct stmt *, stmt_reset)
+
+/* Columns count from 0; valid until the next step or reset.  Null: 0, NULL, NULL. */
+int64_t stmt_int(struct stmt *st, int col);
+const char *stmt_text(struct stmt *st, int col);
+const void *stmt_blob(struct stmt *st, int col, size_t *ret_n);
+int stmt_is_null(struct stmt *st, int col);
+
+#endif

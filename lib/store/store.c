@@ -1,0 +1,271 @@
+#include "lib/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/io.h"
+#include "lib/base/mem.h"
+#include "lib/store/priv.h"
+
+#define BUSY_MS        5000 /* another connection of ours: the checkpointer          */
+#define CACHE_KIB      512  /* per connection; idle actors have to stay small        */
+#define READER_OPS     4000 /* virtual machine steps between looks at the clock      */
+#define LOOKASIDE_SIZE 512
+#define LOOKASIDE_N    40
+
+int
+store_error_of(sqlite3 *db, int rc)
+{
+	int ext = db != NULL ? sqlite3_extended_errcode(db) : rc;
+
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE: return 0;
+	case SQLITE_NOMEM: return E_NOMEM;
+	case SQLITE_FULL: return E_FULL;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB: return E_CORRUPT;
+	case SQLITE_INTERRUPT: return E_DEADLINE;
+	case SQLITE_CONSTRAINT:
+		return ext == SQLITE_CONSTRAINT_TRIGGER ? E_ILLEGAL : E_CONSTRAINT;
+	default: return E_STORAGE;
+	}
+}
+
+/* ---- opening ---- */
+
+/* What every connection needs; in one place, since a forgotten one breaks a promise. */
+static const char pragmas[] = "PRAGMA journal_mode=WAL;"
+			      "PRAGMA wal_autocheckpoint=0;"
+			      "PRAGMA temp_store=MEMORY;"
+			      "PRAGMA foreign_keys=ON;"
+			      "PRAGMA trusted_schema=OFF;"
+			      "PRAGMA cell_size_check=ON;"
+			      "PRAGMA mmap_size=0;";
+
+int
+store_connect(const char *path, int flags, sqlite3 **ret)
+{
+	sqlite3 *db = NULL;
+	char *cache;
+	int rc = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX, store_vfs());
+
+	if (rc == SQLITE_OK) {
+		(void)sqlite3_extended_result_codes(db, 1);
+		(void)sqlite3_busy_timeout(db, BUSY_MS);
+		(void)sqlite3_db_config(
+		    db, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_SIZE, LOOKASIDE_N);
+		(void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+		rc = sqlite3_exec(db, pragmas, NULL, NULL, NULL);
+	}
+	if (rc == SQLITE_OK) {
+		cache = sqlite3_mprintf("PRAGMA cache_size=-%d", CACHE_KIB);
+		rc = cache != NULL ? sqlite3_exec(db, cache, NULL, NULL, NULL) : SQLITE_NOMEM;
+		sqlite3_free(cache);
+	}
+	if (rc != SQLITE_OK) {
+		int r = store_error_of(db, rc);
+
+		(void)sqlite3_close(db);
+		return r;
+	}
+	*ret = db;
+	return 0;
+}
+
+/* The file is made here, so that its mode and its entry in the folder are certain before
+ * SQLite sees it. */
+static int
+make_file(const char *path)
+{
+	CLEANUP(io_closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	CLEANUP_FREE char *folder = NULL;
+	CLEANUP(io_closep) int dir = -1;
+	char *slash;
+
+	if (fd < 0)
+		return errno == EEXIST ? 0 : err_from_errno(errno);
+	folder = mem_strdup(path);
+	if (folder == NULL)
+		return E_NOMEM;
+	slash = strrchr(folder, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	dir = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? err_from_errno(errno) : io_sync_dir(dir);
+}
+
+static struct store *
+store_alloc(const struct store_desc *d, const char *path)
+{
+	struct store *s = mem_calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->magic = STORE_MAGIC;
+	s->desc = d;
+	s->path = mem_strdup(path);
+	s->stmts = mem_calloc(d->nstmts, sizeof(*s->stmts));
+	if (s->path == NULL || s->stmts == NULL)
+		return store_close(s);
+	for (size_t i = 0; i < d->nstmts; i++)
+		s->stmts[i].store = s;
+	return s;
+}
+
+int
+store_open(
+    const struct store_desc *d, const char *path, struct store **ret_store, char **ret_why)
+{
+	CLEANUP(store_closep) struct store *s = store_alloc(d, path);
+	int r;
+
+	*ret_why = NULL;
+	if (s == NULL)
+		return E_NOMEM;
+	r = make_file(path);
+	if (r == E_SYS || r == E_NOENT)
+		r = E_STORAGE;
+	if (r == 0)
+		r = store_connect(path, SQLITE_OPEN_READWRITE, &s->db);
+	if (r == 0)
+		r = store_migrate(s, ret_why);
+	if (r == 0)
+		r = store_set_sync(s, d->sync);
+	if (r < 0) {
+		if (*ret_why == NULL)
+			*ret_why = mem_format("%s: %s", path, err_text(r));
+		return r;
+	}
+	*ret_store = TAKE_PTR(s);
+	return 0;
+}
+
+static int
+reader_is_late(void *arg)
+{
+	const struct store *s = arg;
+
+	return clock_mono().us > s->until_us;
+}
+
+int
+store_open_reader(
+    const struct store_desc *d, const char *path, int64_t limit_ms, struct store **ret_store)
+{
+	CLEANUP(store_closep) struct store *s = store_alloc(d, path);
+	int r;
+
+	if (s == NULL)
+		return E_NOMEM;
+	r = store_connect(path, SQLITE_OPEN_READWRITE, &s->db);
+	if (r == 0)
+		r = store_exec(s, "PRAGMA query_only=ON");
+	if (r < 0)
+		return r;
+	s->limit_ms = limit_ms;
+	s->until_us = INT64_MAX;
+	sqlite3_progress_handler(s->db, READER_OPS, reader_is_late, s);
+	*ret_store = TAKE_PTR(s);
+	return 0;
+}
+
+struct store *
+store_close(struct store *s)
+{
+	if (s == NULL)
+		return NULL;
+	for (size_t i = 0; s->stmts != NULL && i < s->desc->nstmts; i++)
+		(void)sqlite3_finalize(s->stmts[i].raw);
+	free(s->stmts);
+	(void)sqlite3_close(s->db);
+	free(s->path);
+	s->magic = 0;
+	free(s);
+	return NULL;
+}
+
+/* ---- transactions ---- */
+
+int
+store_exec(struct store *s, const char *sql)
+{
+	OBJ_CHECK(s, STORE_MAGIC);
+	return store_error_of(s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
+}
+
+int
+store_set_sync(struct store *s, enum store_sync sync)
+{
+	if (store_in_txn(s))
+		return E_BUSY;
+	return store_exec(s,
+	    sync == STORE_SYNC_FULL ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+}
+
+int
+store_begin(struct store *s)
+{
+	return store_exec(s, "BEGIN IMMEDIATE");
+}
+
+int
+store_commit(struct store *s)
+{
+	int r = store_exec(s, "COMMIT");
+
+	/* A COMMIT that could not be done may leave the transaction open. */
+	if (r < 0)
+		store_rollback(s);
+	return r;
+}
+
+void
+store_rollback(struct store *s)
+{
+	if (store_in_txn(s))
+		(void)store_exec(s, "ROLLBACK");
+}
+
+int
+store_in_txn(const struct store *s)
+{
+	return sqlite3_get_autocommit(s->db) == 0;
+}
+
+/* ---- what is known of it ---- */
+
+int64_t
+store_changes(const struct store *s)
+{
+	return sqlite3_changes64(s->db);
+}
+
+const char *
+store_error(const struct store *s)
+{
+	return s->db != NULL && sqlite3_errcode(s->db) != SQLITE_OK ? sqlite3_errmsg(s->db)
+								    : "";
+}
+
+const char *
+store_path(const struct store *s)
+{
+	return s->path;
+}
+
+void
+store_sizes(const struct store *s, int64_t *ret_db_bytes, int64_t *ret_wal_bytes)
+{
+	CLEANUP_FREE char *wal = mem_format("%s-wal", s->path);
+	struct stat st;
+
+	*ret_db_bytes = stat(s->path, &st) == 0 ? (int64_t)st.st_size : 0;
+	*ret_wal_bytes = wal != NULL && stat(wal, &st) == 0 ? (int64_t)st.st_size : 0;
+}
