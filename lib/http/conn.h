@@ -137,9 +137,9 @@ struct http_req {
 	unsigned no_body : 1; /* HEAD, 204, 304.                             */
 	unsigned close : 1;   /* As the handler wishes.                      */
 	unsigned bad_header : 1;
-	unsigned refusing : 1;  /* The server answers, not the handler.         */
 	unsigned continued : 1; /* 100 was sent.                                */
 	unsigned cut : 1;
+	unsigned in_flight : 1; /* Counts there, and has been seen by a hook. */
 	unsigned gone_told : 1;
 	unsigned input_told : 1;
 	unsigned want_told : 1; /* As an orphan. */

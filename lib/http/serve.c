@@ -45,7 +45,8 @@ serve_refuse(struct conn *c, int status)
 	struct http_server *s = c->srv;
 	struct http_req *req = c->req;
 
-	if (c->phase != CONN_BUSY) {
+	if (!req->in_flight) {
+		req->in_flight = 1;
 		s->count.in_flight++;
 		/* Half of a head, or a bad one, is not for anybody's eyes. */
 		head_done(&req->head);
@@ -56,7 +57,6 @@ serve_refuse(struct conn *c, int status)
 	c->phase = CONN_BUSY;
 	c->need_linger = 1;
 	req->held = 1;
-	req->refusing = 1;
 	req->close = 1;
 	req->body_over = 1;
 	http_answer_clear(req);
@@ -119,6 +119,7 @@ serve_head_done(struct conn *c)
 	c->close_after = 0;
 	s->count.requests++;
 	s->count.in_flight++;
+	req->in_flight = 1;
 	body_init(&req->body, req->head.length);
 	req->held = 1;
 	s->hooks.on_request(s->hooks.arg, req);
@@ -316,11 +317,11 @@ serve_lost(struct conn *c)
 	if (req == NULL)
 		return;
 	c->req = NULL;
-	req->conn = NULL;
-	if (c->phase == CONN_HEAD || (c->phase == CONN_IDLE && c->refused)) {
+	if (!req->in_flight) {
 		req_free(req, 0);
 		return;
 	}
+	req->conn = NULL;
 	c->srv->count.in_flight--;
 	if (req->answer != ANSWER_ENDED) {
 		req->cut = 1;

@@ -288,6 +288,51 @@ a_stream_to_http_1_0_ends_with_the_connection_and_breaks_with_a_reset(void **sta
 }
 
 static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	*(int *)arg = 1;
+}
+
+/* With nothing to do the loop sleeps: few turns until a timer that is not the server's. */
+static void
+assert_no_spinning(struct rig *r)
+{
+	struct timeval tv = { 0, 20000 };
+	struct event tick;
+	int fired = 0, turns;
+
+	rig_settle(r);
+	evtimer_assign(&tick, r->base, on_tick, &fired);
+	evtimer_add(&tick, &tv);
+	for (turns = 0; !fired && turns < 1000; turns++)
+		event_base_loop(r->base, EVLOOP_ONCE);
+	event_del(&tick);
+	assert_true(turns < 10);
+}
+
+static void
+a_client_that_goes_in_the_middle_of_a_head_leaves_nothing(void **state)
+{
+	struct rig *r = rig_new(NULL);
+	struct client *c = client_new(r);
+	struct http_counters n;
+
+	(void)state;
+	client_send(c, "GET / HTTP/1.1\r\nHost");
+	rig_settle(r);
+	client_free(c);
+	rig_settle(r);
+	http_server_counters(r->srv, &n);
+	assert_int_equal(n.open, 0);
+	assert_int_equal(n.in_flight, 0);
+	assert_int_equal(n.cut, 0);
+	assert_int_equal(r->nended, 0);
+	rig_free(r);
+}
+
+static void
 a_client_that_resets_is_noticed_and_costs_no_spinning(void **state)
 {
 	struct sockaddr_in sin;
@@ -301,10 +346,12 @@ a_client_that_resets_is_noticed_and_costs_no_spinning(void **state)
 	c = client_connect(r, &sin);
 	client_send(c, GET("/later") "unread bytes");
 	RIG_WAIT(r, r->held != NULL);
+	assert_no_spinning(r);
 	setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
 	client_free(c);
 	RIG_WAIT(r, r->ngone == 1);
 	assert_true(http_req_is_gone(r->held));
+	assert_no_spinning(r);
 	/* The answer goes nowhere, and on_end is still told. */
 	http_answer(r->held, 200, "late", 4);
 	RIG_WAIT(r, r->nended == 1);
@@ -324,7 +371,7 @@ a_client_that_closes_one_direction_is_told_of_and_still_answered(void **state)
 	shutdown(c->fd, SHUT_WR);
 	RIG_WAIT(r, r->ngone == 1);
 	assert_false(http_req_is_gone(r->held));
-	/* Asked again, it is told again: for the new callback it is news. */
+	assert_no_spinning(r);
 	http_answer(r->held, 200, "half", 4);
 	client_expect(c, 200, "half");
 	client_expect(c, 200, "ok");
@@ -412,6 +459,7 @@ a_connection_can_be_taken_over_both_ways(void **state)
 	c->at += 2;
 	shutdown(c->fd, SHUT_WR);
 	RIG_WAIT(r, r->raw_ended == 1);
+	assert_no_spinning(r);
 	assert_int_equal(http_stream_write(r->held, "bye", 3), 0);
 	http_stream_end(r->held);
 	RIG_WAIT(r, c->eof);
@@ -582,6 +630,7 @@ main(void)
 		cmocka_unit_test(a_broken_stream_has_no_final_chunk),
 		cmocka_unit_test(
 		    a_stream_to_http_1_0_ends_with_the_connection_and_breaks_with_a_reset),
+		cmocka_unit_test(a_client_that_goes_in_the_middle_of_a_head_leaves_nothing),
 		cmocka_unit_test(a_client_that_resets_is_noticed_and_costs_no_spinning),
 		cmocka_unit_test(
 		    a_client_that_closes_one_direction_is_told_of_and_still_answered),
