@@ -12,7 +12,7 @@ served_ref(const char *ref, const char **ret_name)
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++)
 		if (strncmp(ref, from[i], strlen(from[i])) == 0) {
-			*ret_name = ref + strlen(from[i]);
+			*ret_name = gen_format("%s", ref + strlen(from[i]));
 			return json_string(gen_format(LOCAL_REF "%s", *ret_name));
 		}
 	return json_string(ref);
@@ -83,6 +83,40 @@ add_base(const struct gen *g, json_t *doc, json_t *schemas)
 	}
 }
 
+/* One answer for each status, with the codes that it may carry. */
+static void
+add_error(const struct gen *g, json_t *responses, const char *code)
+{
+	char *status = gen_format("%d", load_status(g, code));
+	json_t *answer = json_object_get(responses, status);
+
+	if (answer != NULL) {
+		json_object_set_new(answer, "description",
+		    json_string(gen_format("%s, %s",
+			json_string_value(json_object_get(answer, "description")), code)));
+		return;
+	}
+	answer = json_pack("{s:s,s:{s:{s:{s:s}}}}", "description", code, "content",
+	    "application/json", "schema", "$ref", LOCAL_REF "Error");
+	json_object_set_new(responses, status, answer);
+}
+
+static void
+add_errors(const struct gen *g, json_t *doc)
+{
+	json_t *item, *op, *code;
+	const char *path, *method;
+	size_t i;
+
+	json_object_foreach (json_object_get(doc, "paths"), path, item)
+		json_object_foreach (item, method, op) {
+			json_array_foreach (json_object_get(op, "x-errors"), i, code)
+				add_error(g, json_object_get(op, "responses"),
+				    json_string_value(code));
+			json_object_del(op, "x-errors");
+		}
+}
+
 /* A string of C, in lines. */
 static void
 write_text(struct buf *out, const char *text)
@@ -118,6 +152,7 @@ document_write(const struct gen *g, struct buf *out)
 	schemas = member(member(doc, "components"), "schemas");
 	if (g->base != NULL)
 		add_base(g, doc, schemas);
+	add_errors(g, doc);
 	rewrite(g, doc, schemas);
 	text = json_dumps(doc, JSON_COMPACT | JSON_ENSURE_ASCII);
 	if (text == NULL)

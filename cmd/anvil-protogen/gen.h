@@ -77,6 +77,12 @@ struct gmethod {
 	struct gtype *params, *result;
 };
 
+/* Error code of the HTTP API and its status. */
+struct gcode {
+	const char *name;
+	int status;
+};
+
 struct goperation {
 	const char *id, *cname, *method, *path, *access;
 	int stream; /* x-stream: HEAD does not reach it. */
@@ -98,6 +104,8 @@ struct gen {
 	size_t nmethods;
 	struct goperation *operations;
 	size_t noperations;
+	struct gcode *codes;
+	size_t ncodes;
 };
 
 /* ---- main.c ---- */
@@ -123,12 +131,17 @@ const char *name_ctype(const struct gtype *t);
 /* ---- load.c: documents to methods ---- */
 /* Fills the model from g->doc. */
 void load_all(struct gen *g);
+/* Ends the program when ${object} has a member that is not in ${known}. */
+void
+load_check_keys(const struct gen *g, const json_t *object, const char *const *known, size_t n);
 json_t *load_file(const char *dir, const char *name);
 /* The text of a member that must be there. */
 const char *load_text(const struct gen *g, const json_t *object, const char *key);
 
 /* ---- load_http.c: OpenAPI to operations ---- */
 void load_operations(struct gen *g);
+/* The status of an error code; one that is not listed ends the program. */
+int load_status(const struct gen *g, const char *code);
 
 /* ---- schema.c: schemas to types ---- */
 /* The type of a schema; ${cname}: the stem of C names when it has no name of its own. */
@@ -151,6 +164,7 @@ void stubs_header(const struct gen *g, struct buf *out);
 void stubs_code(const struct gen *g, struct buf *out);
 void stubs_methods(const struct gen *g, struct buf *out);
 void http_header(const struct gen *g, struct buf *out);
+void http_code_table(const struct gen *g, struct buf *out);
 void http_routes(const struct gen *g, struct buf *out);
 void document_write(const struct gen *g, struct buf *out);
 

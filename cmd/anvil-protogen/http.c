@@ -16,11 +16,29 @@ write_body(const struct goperation *o, struct buf *out)
 }
 
 void
+http_code_table(const struct gen *g, struct buf *out)
+{
+	if (g->ncodes == 0)
+		return;
+	buf_printf(out,
+	    "\nint\nhttp_code_status(enum http_code code)\n{\n"
+	    "\tstatic const short status[] = {\n");
+	for (size_t i = 0; i < g->ncodes; i++)
+		buf_printf(out, "\t\t%d, /* %s */\n", g->codes[i].status, g->codes[i].name);
+	buf_printf(out,
+	    "\t};\n\n\tmust((size_t)code < ARRAY_LEN(status));\n"
+	    "\treturn status[code];\n}\n");
+}
+
+void
 http_header(const struct gen *g, struct buf *out)
 {
 	buf_printf(out,
+	    "\n/* Status of the answer that carries this error code. */\n"
+	    "int http_code_status(enum http_code code);\n");
+	buf_printf(out,
 	    "\n/* Bodies in two passes (spec http-api 2.5): _shapes, and when that is good and the\n"
-	    " * limiter agrees, _rules, which fills ${ret} (zeroed) for use.  E_PARAMS: see c. */\n");
+	    " * limiter agrees, _rules, which fills ${ret} for use.  E_PARAMS: see c. */\n");
 	for (size_t i = 0; i < g->noperations; i++)
 		if (g->operations[i].body != NULL)
 			write_body(&g->operations[i], out);

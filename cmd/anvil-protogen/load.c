@@ -29,9 +29,8 @@ load_text(const struct gen *g, const json_t *object, const char *key)
 	return text;
 }
 
-/* Members that are known where nothing may be ignored. */
-static void
-check_keys(const struct gen *g, const json_t *object, const char *const *known, size_t n)
+void
+load_check_keys(const struct gen *g, const json_t *object, const char *const *known, size_t n)
 {
 	const char *key;
 	json_t *value;
@@ -96,7 +95,7 @@ read_params(struct gen *g, const json_t *method, const char *cname)
 	json_array_foreach ((json_t *)(uintptr_t)list, i, j) {
 		size_t up = gen_down(g, ".params[%zu]", i);
 
-		check_keys(g, j, known, ARRAY_LEN(known));
+		load_check_keys(g, j, known, ARRAY_LEN(known));
 		schema_add_field(g, t, load_text(g, j, "name"), json_object_get(j, "schema"),
 		    json_is_true(json_object_get(j, "required")));
 		gen_up(g, up);
@@ -125,7 +124,7 @@ read_method(struct gen *g, const json_t *j)
 	struct gmethod m = { .name = load_text(g, j, "name") };
 	size_t up = gen_down(g, "<%s>", m.name);
 
-	check_keys(g, j, known, ARRAY_LEN(known));
+	load_check_keys(g, j, known, ARRAY_LEN(known));
 	if (strchr(m.name, '.') == NULL && !read_flag(g, j, "x-builtin"))
 		gen_fail(g, "a method's name is area.verb");
 	if (strcmp(load_text(g, j, "paramStructure"), "by-name") != 0)
@@ -187,7 +186,7 @@ load_all(struct gen *g)
 		return;
 	}
 	if (json_object_get(g->doc, "paths") != NULL)
-		g->prefix = "http_";
+		g->prefix = gen_format("%s_", g->name);
 	check_shadows(g);
 	load_definitions(g, json_object_get(json_object_get(g->doc, "components"), "schemas"),
 	    "#/components/schemas/");

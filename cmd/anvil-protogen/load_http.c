@@ -22,6 +22,76 @@ message_type(struct gen *g, const json_t *message, const char *cname)
 	return schema_own_type(g, schema, cname);
 }
 
+/* ---- error codes ---- */
+
+int
+load_status(const struct gen *g, const char *code)
+{
+	for (size_t i = 0; i < g->ncodes; i++)
+		if (code != NULL && strcmp(g->codes[i].name, code) == 0)
+			return g->codes[i].status;
+	gen_fail(g, "the error code \"%s\" is not in x-codes", code == NULL ? "?" : code);
+}
+
+/* The codes as an enum of their own. */
+static void
+add_code_type(struct gen *g)
+{
+	struct gtype *t = schema_new_object(gen_format("%scode", g->prefix));
+
+	t->kind = G_ENUM;
+	t->name = "Code";
+	t->is_public = 1;
+	t->nwords = g->ncodes;
+	t->words = gen_alloc(g->ncodes + 1, sizeof(*t->words));
+	for (size_t i = 0; i < g->ncodes; i++)
+		t->words[i] = g->codes[i].name;
+	schema_done(g, t);
+}
+
+static void
+load_codes(struct gen *g)
+{
+	const char *status;
+	json_t *list, *j;
+	size_t i;
+
+	json_object_foreach (json_object_get(g->doc, "x-codes"), status, list)
+		json_array_foreach (list, i, j) {
+			if (!json_is_string(j))
+				gen_fail(g, "x-codes.%s[%zu] must be a string", status, i);
+			for (size_t k = 0; k < g->ncodes; k++)
+				if (strcmp(g->codes[k].name, json_string_value(j)) == 0)
+					gen_fail(
+					    g, "the code %s stands twice", g->codes[k].name);
+			g->codes = gen_grow(g->codes, g->ncodes, sizeof(*g->codes));
+			g->codes[g->ncodes++] = (struct gcode) { json_string_value(j),
+				atoi(status) };
+		}
+	add_code_type(g);
+}
+
+static void
+check_codes(const struct gen *g)
+{
+	for (size_t i = 0; i < g->norder; i++) {
+		const struct gtype *t = g->order[i];
+
+		for (size_t k = 0; k < t->nfields; k++) {
+			const struct gfield *f = &t->fields[k];
+
+			if (f->code != NULL)
+				(void)load_status(g, f->code);
+			if (f->blank_code != NULL)
+				(void)load_status(g, f->blank_code);
+			if (f->type->code != NULL)
+				(void)load_status(g, f->type->code);
+		}
+	}
+}
+
+/* ---- operations ---- */
+
 static void
 read_answers(struct gen *g, const json_t *op, struct goperation *o)
 {
@@ -45,8 +115,16 @@ read_answers(struct gen *g, const json_t *op, struct goperation *o)
 static void
 read_operation(struct gen *g, const char *path, const char *method, const json_t *op)
 {
+	static const char *const known[] = { "operationId", "summary", "description",
+		"parameters", "requestBody", "responses", "security", "x-access", "x-stream",
+		"x-errors" };
 	struct goperation o = { .path = path, .method = method };
+	const json_t *code;
+	size_t k;
 
+	load_check_keys(g, op, known, ARRAY_LEN(known));
+	json_array_foreach (json_object_get(op, "x-errors"), k, code)
+		(void)load_status(g, json_string_value(code));
 	o.id = load_text(g, op, "operationId");
 	o.cname = name_snake(o.id);
 	o.access = name_upper(load_text(g, op, "x-access"));
@@ -67,6 +145,8 @@ load_operations(struct gen *g)
 	const char *path, *method;
 	json_t *item, *op;
 
+	load_codes(g);
+	check_codes(g);
 	json_object_foreach (json_object_get(g->doc, "paths"), path, item)
 		json_object_foreach (item, method, op) {
 			size_t up = gen_down(g, "%s.%s", path, method);

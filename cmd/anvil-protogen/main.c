@@ -109,6 +109,7 @@ write_all(const struct gen *g)
 	banner(g, ".c", &b);
 	tables_write(g, &b);
 	stubs_code(g, &b);
+	http_code_table(g, &b);
 	document_write(g, &b);
 	save(g, ".c", &b);
 	if (g->context != NULL) {

@@ -442,7 +442,8 @@ make(struct gen *g, const json_t *schema, struct gtype *t, const char *name)
 	} else {
 		read_plain(g, schema, t);
 	}
-	if (name != NULL)
+	/* What has members is told by its JSON type: its name is of no use to a caller. */
+	if (name != NULL && t->kind != G_OBJECT && t->kind != G_UNION && t->kind != G_ARRAY)
 		t->name = name;
 }
 

@@ -60,7 +60,7 @@ void codec_init(struct codec *c, struct arena *arena, const struct rule_ctx *rul
 
 struct codec_type;
 
-/* Fills zeroed ${ret} from ${j} (NULL: an empty object).  0; E_PARAMS: see the issues;
+/* Fills ${ret} from ${j} (NULL: an empty object).  0; E_PARAMS: see the issues;
  * E_UNSUPPORTED: lenient, and of a kind that this release does not know; E_NOMEM.  On failure
  * ${ret} is void.  Issues of earlier calls are forgotten. */
 int codec_decode(struct codec *c, const struct codec_type *t, const json_t *j, void *ret);

@@ -392,6 +392,7 @@ codec_decode(struct codec *c, const struct codec_type *t, const json_t *j, void 
 {
 	int r;
 
+	memset(ret, 0, t->size);
 	c->nissues = c->nbad = 0;
 	c->at = NULL;
 	if (j == NULL && t->kind == CODEC_OBJECT)
