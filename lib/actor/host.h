@@ -35,11 +35,15 @@ struct actor_desc {
 	/* Callbacks, each may be NULL; ${ctx} is of actor_set_ctx(). */
 	/* Adds one JSON object to ${out}: the state that `anvilctl inspect` shows. */
 	void (*inspect)(void *ctx, struct buf *out);
+	/* What it is doing, in a few words, for `anvilctl ps`; leaves ${out} empty when idle. */
+	void (*doing)(void *ctx, char *out, size_t size);
 	/* Asked to go (SIGTERM, end of the lifeline).  NULL: actor_drain(). */
 	void (*on_term)(void *ctx);
 	/* Draining has begun: finish what is yours, then actor_drained().  NULL: nothing is. */
 	void (*on_drain)(void *ctx);
 	void (*on_hup)(void *ctx);
+	/* proc_run(): the loop has ended, all calls have had their callbacks: free ${ctx}. */
+	void (*on_end)(void *ctx);
 	/* Decides over a hello instead of the announced pids (the supervisor does). */
 	int (*check)(void *ctx, struct rpc_peer *p, const struct hello *h);
 	/* A connection has said hello, or has gone. */
@@ -65,7 +69,9 @@ DEFINE_CLEANUP(struct actor *, actor_free)
 
 /* What handlers of the desc's methods get as their context. */
 void actor_set_ctx(struct actor *a, void *ctx);
-/* Runs until drained or stopped; the exit status.  0: drained. */
+/* Runs until drained or stopped, then closes every connection (calls in flight get their
+ * callbacks, on_peer_down is not called) and ends the workers; the exit status.  0: drained.
+ * Timers and watches are to be freed before actor_free(). */
 int actor_run(struct actor *a);
 /* One round of the loop without waiting (tests, start-up). */
 void actor_step(struct actor *a);
@@ -83,12 +89,16 @@ const char *actor_address(const struct actor *a);
 int actor_runtime_dirfd(const struct actor *a);
 /* Commits what is open now, such as before a step that cannot be undone.  0 or E_STORAGE. */
 int actor_commit_now(struct actor *a);
+/* After an effect that deleted secrets: old pages leave the write-ahead log soon. */
+void actor_truncate_log(struct actor *a);
 /* 1 while replies wait for a commit. */
 int actor_in_batch(const struct actor *a);
 
 /* A connection to another actor.  Its requests go to this actor's methods with the role of
- * ${to}.  The actor frees it at its end; link_free() does it earlier.  NULL: no memory. */
+ * ${to}.  The actor frees it at its end, or actor_unlink() earlier.  NULL: no memory. */
 struct link *actor_link(struct actor *a, const char *to, const struct link_ops *ops, void *arg);
+/* NULL is fine; NULL back.  Calls in flight still get their callbacks. */
+struct link *actor_unlink(struct actor *a, struct link *l);
 /* An accepted connection by the address it gave in hello, the newest; NULL: none. */
 struct rpc_peer *actor_peer(const struct actor *a, const char *address);
 /* for (size_t at = 0; (p = actor_peer_next(a, &at)) != NULL;)  -- accepted connections. */

@@ -21,6 +21,7 @@
 #define ACTOR_BATCH_US    4000 /* ... or when it holds so many turns or lasts so long. */
 
 struct actor;
+struct method_entry;
 struct parked;
 
 /* What a handler may use; all of it is gone when the handler returns. */
@@ -36,8 +37,8 @@ struct turn {
 	const struct rpc_method *method; /* NULL: an internal turn.              */
 	int64_t deadline_ms;             /* What is left to the caller; 0: none. */
 	/* Not for handlers. */
-	struct rpc_request *request;
-	struct parked *parked;
+	struct rpc_request *request; /* NULL once it is parked. */
+	struct method_entry *entry;
 	char message[TURN_MESSAGE_SIZE];
 };
 

@@ -1,0 +1,152 @@
+/*
+ * lib/actor/inside.h -- the actor's state, shared by the files of this folder.
+ */
+#ifndef LIB_ACTOR_INSIDE_H
+#define LIB_ACTOR_INSIDE_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "lib/actor/host.h"
+#include "lib/actor/turn.h"
+#include "lib/base/clock.h"
+#include "lib/base/map.h"
+
+#define ACTOR_CONNS_MAX 512 /* Accepted connections; more are told E_OVERLOADED. */
+
+/* Latencies in classes of a quarter of a power of two: 1 us .. over 1 h. */
+#define STATS_CLASSES 128
+
+struct method_entry {
+	const struct rpc_method *row;
+	int builtin; /* Its context is the actor, not the program's. */
+	uint64_t count, errors;
+	uint32_t *classes; /* Made by the first call. */
+};
+
+/* Something that leaves after the commit. */
+struct item {
+	enum item_kind { ITEM_NONE, ITEM_EFFECT, ITEM_RESULT, ITEM_ERROR, ITEM_PARKED } kind;
+	union {
+		struct {
+			void (*fn)(void *arg);
+			void (*drop)(void *arg);
+			void *arg;
+		} effect;
+		struct {
+			struct rpc_request *req;
+			struct method_entry *method;
+			int err;
+			size_t at, n; /* Of the result or the message, in the round's text. */
+		} reply;
+		struct parked *parked; /* Was parked in this batch: fails with it. */
+	} u;
+};
+
+struct round {
+	struct item *items;
+	size_t nitems, cap;
+	struct buf text;
+};
+
+struct parked {
+	uint32_t magic;
+#define PARKED_MAGIC 0x2f86d0b3
+	struct actor *actor;
+	struct rpc_request *req; /* NULL: was told E_STORAGE when its batch was lost. */
+	struct method_entry *method;
+	char request_id[RPC_REQUEST_ID_SIZE];
+};
+
+/* An accepted connection. */
+struct conn {
+	LIST_ENTRY(conn) entry;
+	struct actor *actor;
+	struct rpc_peer *peer; /* Owned. */
+};
+
+/* A connection that we made. */
+struct out_link {
+	LIST_ENTRY(out_link) entry;
+	struct actor *actor;
+	struct link *link; /* Owned. */
+	struct link_ops ops;
+	void *arg;
+};
+
+struct worker;
+
+struct actor {
+	uint32_t magic;
+#define ACTOR_MAGIC 0x6ac70a11
+	const struct actor_desc *desc;
+	void *ctx; /* Of the program's methods. */
+	char *address;
+	pid_t supervisor_pid;
+	int64_t started_ms;
+	struct mono_time started;
+	/* Held for the whole life. */
+	int lock_fd, dirfd;
+	char *store_path;
+	struct store *store;
+	struct batch *batch;
+	/* The loop and who is connected. */
+	struct event_base *base;
+	struct listener *listener;
+	LIST_HEAD(, conn) conns;
+	size_t nconns;
+	LIST_HEAD(, out_link) links;
+	struct map *announced; /* Address to pid, as the supervisor tells. */
+	/* Turns. */
+	struct map *methods; /* Name to struct method_entry. */
+	struct arena *arena;
+	struct turn *turn; /* The one that runs now. */
+	struct round round;
+	int writing; /* A write transaction is open. */
+	struct mono_time batch_from;
+	struct event ev_commit;
+	uint64_t ncommits, ncommitted, nlost; /* Batches, turns in them, batches lost. */
+	struct checkpointer *checkpointer;    /* From the first commit on.              */
+	struct worker *worker;                /* Made by the first job. */
+	/* Ending. */
+	int draining, owner_done, finishing, stopping, status;
+	struct mono_time drain_until;
+	struct event ev_drain;
+};
+
+/* ---- turn.c ---- */
+
+void round_done(struct actor *a);
+/* Runs a decoded request in a turn; takes ${req}. */
+void turn_serve(struct actor *a, struct rpc_peer *p, struct rpc_request *req,
+    struct method_entry *m, const void *params, void *result);
+/* Commits what is open.  0 or an error: then everybody has been told. */
+int turn_commit(struct actor *a);
+void turn_on_commit(evutil_socket_t fd, short what, void *arg);
+
+/* ---- dispatch.c ---- */
+
+int methods_add(struct actor *a, const struct rpc_method *rows, size_t n, int builtin);
+void methods_free(struct actor *a);
+/* Counts one answered request. */
+void method_count(struct method_entry *m, const struct rpc_request *req, int err);
+/* Microseconds below which ${percent} of the calls were answered; 0: none yet. */
+int64_t method_percentile(const struct method_entry *m, unsigned percent);
+void actor_on_request(void *arg, struct rpc_peer *p, struct rpc_request *req);
+
+/* ---- builtin.c ---- */
+
+/* actor.info and the like: what every actor answers. */
+int builtin_add(struct actor *a);
+
+/* ---- drain.c ---- */
+
+void drain_init(struct actor *a);
+
+/* ---- worker.c ---- */
+
+struct worker *worker_free(struct worker *w);
+
+#endif
