@@ -35,6 +35,7 @@ struct child {
 	int failing;
 	int64_t restarts;
 	char last_exit[96];
+	int64_t last_exit_ms;
 };
 
 typedef void child_fn(struct child *);
@@ -225,6 +226,7 @@ child_on_end(void *arg, struct process *p, const struct process_end *end)
 
 	OBJ_CHECK(c, CHILD_MAGIC);
 	process_end_text(end, c->last_exit);
+	c->last_exit_ms = clock_wall_ms();
 	read_last_words(c, words);
 	if (words[0] == '\0')
 		e.reason = NULL;
@@ -371,5 +373,6 @@ child_view(const struct child *c, struct child_view *ret)
 		.pid = child_pid(c),
 		.started_ms = c->process != NULL ? process_started_ms(c->process) : 0,
 		.restarts = c->restarts,
-		.last_exit = c->last_exit };
+		.last_exit = c->last_exit,
+		.last_exit_ms = c->last_exit_ms };
 }

@@ -26,6 +26,7 @@ struct child_view {
 	int64_t started_ms;
 	int64_t restarts;
 	const char *last_exit; /* "" when it never ended    */
+	int64_t last_exit_ms;
 };
 
 /* ${shard} < 0: ingress.  NULL: out of memory.  It is down until child_event(ON_START). */

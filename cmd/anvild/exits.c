@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "cmd/anvild/methods.h"
 #include "cmd/anvild/supervisor.h"
 #include "gen/project.h"
 #include "lib/base/log.h"
@@ -119,14 +120,7 @@ send_one(struct entry *en)
 	peer = actor_peer(en->owner->sup->actor, address);
 	if (peer == NULL || en->in_flight)
 		return; /* when it says hello, it is told */
-	p.how.has_exit_status = end->exited;
-	p.how.exit_status = end->exit_status;
-	p.how.has_signal = end->signaled;
-	p.how.signal = end->signal;
-	p.how.has_rebooted = p.how.rebooted = end->rebooted;
-	p.how.error = end->error[0] != '\0' ? end->error : NULL;
-	p.how.has_unknown = p.how.unknown = !end->exited && !end->signaled && !end->rebooted &&
-	    end->error[0] == '\0';
+	methods_set_how(&p.how, end);
 	if (project_runner_exited_call(peer, &opts, &p, on_answer, en) == 0)
 		en->in_flight = 1;
 	else

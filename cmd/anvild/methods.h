@@ -8,7 +8,10 @@
 
 struct parked;
 struct process_end;
+struct runner_how;
 
+/* `how` of the contract; ${end} NULL: it is not known.  Texts are borrowed from ${end}. */
+void methods_set_how(struct runner_how *how, const struct process_end *end);
 /* To a parked supervisor.killRun: the process has been reaped. */
 void methods_answer_gone(struct parked *waiter, const struct process_end *end);
 /* To a parked supervisor.serveRun. */

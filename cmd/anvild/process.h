@@ -32,7 +32,7 @@ struct process_id {
 	int64_t attempt;          /* of a runner                            */
 };
 
-/* How it ended.  At most one of the four is so; none: the status is not known. */
+/* How it ended.  At most one of these is so; none: the status is not known. */
 struct process_end {
 	int exited, exit_status;
 	int signaled, signal;

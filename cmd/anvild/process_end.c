@@ -3,7 +3,9 @@
 
 #include <jansson.h>
 
+#include "cmd/anvild/methods.h"
 #include "cmd/anvild/process.h"
+#include "gen/types.h"
 #include "lib/base/err.h"
 #include "lib/base/json_text.h"
 #include "lib/wire/wire.h"
@@ -22,6 +24,8 @@ process_end_text(const struct process_end *end, char out[96])
 		    out, 96, "signal %d (SIG%s)", end->signal, name != NULL ? name : "?");
 	} else if (end->rebooted) {
 		(void)snprintf(out, 96, "machine restarted");
+	} else if (end->abandoned) {
+		(void)snprintf(out, 96, "given up by the operator");
 	} else if (end->error[0] != '\0') {
 		(void)snprintf(out, 96, "%s", end->error);
 	} else {
@@ -38,6 +42,8 @@ process_end_json(const struct process_end *end, struct buf *out)
 		return buf_printf(out, "{\"signal\":%d}", end->signal);
 	if (end->rebooted)
 		return buf_add_str(out, "{\"rebooted\":true}");
+	if (end->abandoned)
+		return buf_add_str(out, "{\"abandoned\":true}");
 	if (end->error[0] == '\0')
 		return buf_add_str(out, "{\"unknown\":true}");
 	buf_add_str(out, "{\"error\":");
@@ -63,10 +69,32 @@ process_end_parse(const char *text, struct process_end *ret)
 		end.signal = (int)json_integer_value(v);
 	} else if (json_object_get(tree, "rebooted") != NULL) {
 		end.rebooted = 1;
+	} else if (json_object_get(tree, "abandoned") != NULL) {
+		end.abandoned = 1;
 	} else if ((v = json_object_get(tree, "error")) != NULL) {
 		(void)snprintf(end.error, sizeof(end.error), "%s", json_string_value(v));
 	}
 	json_decref(tree);
 	*ret = end;
 	return 0;
+}
+
+void
+methods_set_how(struct runner_how *how, const struct process_end *end)
+{
+	static const struct process_end unknown = { 0 };
+
+	if (end == NULL)
+		end = &unknown;
+	*how = (struct runner_how) { .has_exit_status = end->exited,
+		.exit_status = end->exit_status,
+		.has_signal = end->signaled,
+		.signal = end->signal,
+		.error = end->error[0] != '\0' ? end->error : NULL,
+		.has_rebooted = end->rebooted,
+		.rebooted = end->rebooted,
+		.has_abandoned = end->abandoned,
+		.abandoned = end->abandoned };
+	how->has_unknown = how->unknown = !end->exited && !end->signaled && !end->rebooted &&
+	    !end->abandoned && end->error[0] == '\0';
 }

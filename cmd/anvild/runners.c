@@ -393,6 +393,21 @@ runners_kill(struct runners *r, const char *run_id, const char *spawn_id, struct
 }
 
 void
+runners_abandon(struct runners *r, const char *run_id)
+{
+	static const struct process_end abandoned = { .abandoned = 1 };
+	struct runner *ru = map_get(r->by_run, run_id);
+	struct process *p;
+
+	if (ru == NULL)
+		return;
+	p = ru->process;
+	process_signal(p, SIGKILL);
+	runner_on_end(ru, p, &abandoned);
+	process_free(p);
+}
+
+void
 runners_term(struct runners *r)
 {
 	void *ru;

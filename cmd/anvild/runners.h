@@ -49,6 +49,9 @@ const struct process *runners_next(const struct runners *r, size_t *at);
  * such process (the caller answers), or E_NOMEM. */
 int runners_kill(
     struct runners *r, const char *run_id, const char *spawn_id, struct parked *waiter);
+/* Gives a runner up that cannot be killed: its end is told as `abandoned`, its slot is free.
+ * The process itself is forgotten. */
+void runners_abandon(struct runners *r, const char *run_id);
 /* SIGTERM to all: releases those that have not started a step. */
 void runners_term(struct runners *r);
 

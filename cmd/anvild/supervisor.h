@@ -53,7 +53,11 @@ struct supervisor {
 	/* Shutting down. */
 	int stopping;
 	int ready_told; /* READY=1 has been sent.                           */
+	int64_t started_ms;
 };
+
+/* supervisor.db, for store_open() and store_check(). */
+extern const struct store_desc supervisor_store;
 
 /* The statement, ready for stmt_bind(). */
 struct stmt *sup_stmt(struct turn *t, enum supervisor_stmt which);
@@ -67,5 +71,10 @@ char *sup_program(const struct supervisor *s, const char *name);
 void sup_announce(struct supervisor *s);
 /* Called when a resident came up, or ended: sends READY=1, moves a stop along. */
 void sup_resident_changed(struct supervisor *s);
+
+/* SIGTERM: stop in order; a second one ends running builds as well. */
+void sup_stop(struct supervisor *s);
+/* SIGHUP: reads the configuration again and applies what can be applied. */
+void sup_reload(struct supervisor *s);
 
 #endif

@@ -1,0 +1,74 @@
+/* cmd/anvild/main.c -- the supervisor: forks, watches, restarts; owns the listening sockets,
+ * the master keys and the run slots.  Opens supervisor.db and nothing else. */
+#include <stdio.h>
+
+#include "cmd/anvild/options.h"
+#include "cmd/anvild/startup.h"
+#include "cmd/anvild/supervisor.h"
+#include "gen/supervisor_methods.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+static int
+print_config(const struct supervisor *s)
+{
+	CLEANUP(buf_done) struct buf b = BUF_INIT;
+
+	if (config_print(s->config, &b) < 0)
+		return 1;
+	return fwrite(b.data, 1, b.len, stdout) == b.len ? 0 : 1;
+}
+
+static int
+check_store(const struct supervisor *s)
+{
+	CLEANUP_FREE char *path = mem_format("%s/supervisor.db", s->config->data_dir);
+	CLEANUP_FREE char *why = NULL;
+	int r = path != NULL ? store_check(&supervisor_store, path, &why) : E_NOMEM;
+
+	(void)printf("{\"store\":\"supervisor\",\"ok\":%s}\n", r == 0 ? "true" : "false");
+	if (r < 0)
+		(void)fprintf(stderr, "anvild: %s\n", why != NULL ? why : err_text(r));
+	return r < 0;
+}
+
+static int
+serve(struct supervisor *s)
+{
+	int r = startup_recover(s);
+
+	if (r == 0)
+		r = startup_residents(s);
+	if (r < 0) {
+		log_event(LOG_LEVEL_ERROR, "not_started", LOG_STR("errorCode", err_symbol(r)));
+		return 1;
+	}
+	return actor_run(s->actor) == 0 ? 0 : 1;
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct supervisor s = { .lock_fd = -1, .lifeline = { -1, -1 } };
+	char why[STARTUP_WHY_SIZE];
+	struct options o;
+	int status;
+
+	options_read(&o, argc, argv);
+	log_set_component("supervisor");
+	if (o.check)
+		o.test_only = 1; /* touch nothing but the store that is checked */
+	if (startup_prepare(&s, &o, why) < 0) {
+		(void)fprintf(stderr, "anvild: %s\n", why);
+		status = 1;
+	} else if (o.check) {
+		status = check_store(&s);
+	} else if (o.test_only) {
+		status = print_config(&s);
+	} else {
+		status = serve(&s);
+	}
+	supervisor_done(&s);
+	return status;
+}

@@ -1,0 +1,312 @@
+#include "cmd/anvild/startup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cmd/anvild/child.h"
+#include "cmd/anvild/exits.h"
+#include "cmd/anvild/options.h"
+#include "cmd/anvild/place.h"
+#include "cmd/anvild/runners.h"
+#include "cmd/anvild/serves.h"
+#include "cmd/anvild/supervisor.h"
+#include "cmd/anvild/sweep.h"
+#include "gen/supervisor.h"
+#include "lib/base/io.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+#define DEFAULT_CONFIG "/etc/anvil/anvil.yml"
+
+/* ---- configuration ---- */
+
+static int
+read_config(struct supervisor *s, const struct options *o, char why[STARTUP_WHY_SIZE])
+{
+	CLEANUP(buf_done) struct buf problems = BUF_INIT;
+	int r;
+
+	s->config_path = o->config_path;
+	if (s->config_path == NULL && access(DEFAULT_CONFIG, F_OK) == 0)
+		s->config_path = DEFAULT_CONFIG;
+	r = config_load(s->config_path, &problems, &s->config);
+	if (r < 0)
+		(void)snprintf(why, STARTUP_WHY_SIZE, "%s",
+		    problems.len != 0 ? buf_cstr(&problems) : err_text(r));
+	return r;
+}
+
+/* ---- keys ---- */
+
+static int
+read_keys(struct supervisor *s, const struct place_user *u, char why[STARTUP_WHY_SIZE])
+{
+	const char *path = s->config->keys_file;
+	int r = vault_keys_load(path, u->uid, &s->keys, why);
+
+	if (r != E_NOENT)
+		return r;
+	r = vault_keys_create(path, &s->keys, why);
+	if (r == 0 && geteuid() == 0 && chown(path, u->uid, u->gid) < 0)
+		r = E_SYS;
+	if (r == 0)
+		log_event(LOG_LEVEL_INFO, "keys_made", LOG_STR("file", path));
+	return r;
+}
+
+/* ---- sockets ---- */
+
+static int
+open_listeners(struct supervisor *s, char why[STARTUP_WHY_SIZE])
+{
+	if (s->listeners.from_systemd)
+		return 0;
+	for (size_t i = 0; i < s->config->listen.n; i++) {
+		int r = listeners_add(&s->listeners, s->config->listen.at[i], why);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- the actor itself ---- */
+
+extern const struct store_migration schema_supervisor[];
+extern const size_t schema_supervisor_count;
+
+static const struct store_stmt_row supervisor_stmts[] = {
+#define STMT(name, nparams, sql) { #name, nparams, sql },
+#include "schema/supervisor.stmt.def"
+#undef STMT
+};
+
+const struct store_desc supervisor_store = { .name = "supervisor",
+	.migrations = schema_supervisor,
+	.nmigrations = &schema_supervisor_count,
+	.stmts = supervisor_stmts,
+	.nstmts = ARRAY_LEN(supervisor_stmts),
+	.sync = STORE_SYNC_FULL };
+
+/* Its children are known to it before anybody else knows them. */
+static int
+check_hello(void *ctx, struct rpc_peer *p, const struct hello *h)
+{
+	const struct supervisor *s = ctx;
+
+	(void)p;
+	if (h->role == ROLE_CTL || h->role == ROLE_RUN)
+		return 0;
+	for (size_t i = 0; i < s->nresidents; i++)
+		if (strcmp(child_address(s->residents[i]), h->address) == 0)
+			return child_pid(s->residents[i]) == h->pid ? 0 : E_PEER;
+	return E_DENIED;
+}
+
+static void
+on_peer_up(void *ctx, struct rpc_peer *p)
+{
+	struct supervisor *s = ctx;
+	const char *address = rpc_peer_address(p);
+
+	if (rpc_peer_role(p) != ROLE_PROJECT && rpc_peer_role(p) != ROLE_INGRESS)
+		return;
+	sup_announce(s);
+	if (strncmp(address, "project/", 8) == 0)
+		exits_deliver(s->exits, strtol(address + 8, NULL, 10));
+}
+
+static void
+on_term(void *ctx)
+{
+	sup_stop(ctx);
+}
+
+static void
+on_hup(void *ctx)
+{
+	sup_reload(ctx);
+}
+
+static void
+on_drain(void *ctx)
+{
+	const struct supervisor *s = ctx;
+
+	actor_drained(s->actor);
+}
+
+static void
+inspect(void *ctx, struct buf *out)
+{
+	const struct supervisor *s = ctx;
+
+	buf_printf(out,
+	    "{\"runners\":%zu,\"serving\":%zu,\"slotsMax\":%lld,\"slotsUsed\":%lld,"
+	    "\"waiting\":%zu,\"draining\":%s,\"lowDisk\":%s,\"poolFailures\":%d,"
+	    "\"stopping\":%s,\"sandbox\":\"%s\"}",
+	    runners_count(s->runners), serves_count(s->serves), (long long)s->slots.max,
+	    (long long)s->slots.live, s->slots.nqueued, s->slots.draining ? "true" : "false",
+	    s->slots.low_disk ? "true" : "false", s->slots.failures,
+	    s->stopping ? "true" : "false", s->config->runs_sandbox);
+}
+
+static const struct actor_desc supervisor_desc = { .role = ROLE_SUPERVISOR,
+	.methods = supervisor_methods,
+	.nmethods = &supervisor_methods_count,
+	.document = supervisor_document,
+	.store = &supervisor_store,
+	.nworkers = 1,
+	.inspect = inspect,
+	.on_term = on_term,
+	.on_drain = on_drain,
+	.on_hup = on_hup,
+	.check = check_hello,
+	.on_peer_up = on_peer_up };
+
+static int
+make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
+{
+	const struct config *c = s->config;
+	CLEANUP_FREE char *store = mem_format("%s/supervisor.db", c->data_dir);
+	CLEANUP_FREE char *lock = mem_format("%s/supervisor.db.lock", c->data_dir);
+	CLEANUP_FREE char *reason = NULL;
+	struct actor_place place = { .address = "supervisor",
+		.runtime_dir = c->runtime_dir,
+		.lock_path = lock,
+		.store_path = store,
+		.supervisor_pid = getpid() };
+	int r;
+
+	if (store == NULL || lock == NULL)
+		return E_NOMEM;
+	r = actor_new(&supervisor_desc, &place, &s->actor, &reason);
+	if (r < 0) {
+		(void)snprintf(
+		    why, STARTUP_WHY_SIZE, "%s", reason != NULL ? reason : err_text(r));
+		return r;
+	}
+	actor_set_ctx(s->actor, s);
+	s->runners = runners_new(s);
+	s->serves = serves_new(s);
+	s->exits = exits_new(s);
+	s->sweep = sweep_new(s);
+	slots_init(&s->slots, c->runs_max_concurrent);
+	if (s->runners == NULL || s->serves == NULL || s->exits == NULL || s->sweep == NULL)
+		return E_NOMEM;
+	return 0;
+}
+
+static int
+make_residents(struct supervisor *s)
+{
+	size_t n = (size_t)s->config->shards + 1;
+
+	s->residents = mem_calloc(n, sizeof(struct child *));
+	if (s->residents == NULL)
+		return E_NOMEM;
+	for (size_t i = 0; i < n; i++) {
+		s->residents[i] = child_new(s, i + 1 < n ? (int)i : -1);
+		if (s->residents[i] == NULL)
+			return E_NOMEM;
+		s->nresidents++;
+	}
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int
+become_user(struct supervisor *s, const struct place_user *u, char why[STARTUP_WHY_SIZE])
+{
+	int r = place_make_dirs(s->config->data_dir, s->config->runtime_dir, u, why);
+
+	if (r == 0)
+		r = read_keys(s, u, why);
+	if (r == 0)
+		r = open_listeners(s, why);
+	if (r == 0)
+		r = place_user_become(u, why);
+	/* What a dying run leaves running becomes ours, and is ended. */
+	if (r == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		r = E_SYS;
+	if (r == 0)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return r;
+}
+
+int
+startup_prepare(struct supervisor *s, const struct options *o, char why[STARTUP_WHY_SIZE])
+{
+	struct place_user u;
+	enum log_level level;
+	int r;
+
+	(void)snprintf(why, STARTUP_WHY_SIZE, "out of memory");
+	s->stop_runs = o->stop_runs;
+	s->started_ms = clock_wall_ms();
+	(void)listeners_from_systemd(&s->listeners);
+	r = read_config(s, o, why);
+	if (r < 0)
+		return r;
+	if (log_level_parse(s->config->log_level, &level) == 0)
+		log_set_level(level);
+	r = place_user_find(s->config->user, &u, why);
+	if (r < 0 || o->test_only)
+		return r;
+	s->libexec = place_libexec();
+	if (s->libexec == NULL) {
+		(void)snprintf(why, STARTUP_WHY_SIZE,
+		    "anvil-ingress and the other programs are not "
+		    "beside anvild nor in ../libexec/anvil; install anvil as a whole");
+		return E_NOENT;
+	}
+	if (io_boot_id(s->boot_id) < 0 || pipe2(s->lifeline, O_CLOEXEC) < 0) {
+		(void)snprintf(why, STARTUP_WHY_SIZE, "%s", strerror(errno));
+		return E_SYS;
+	}
+	r = place_make_dirs(s->config->data_dir, s->config->runtime_dir, &u, why);
+	if (r == 0)
+		r = place_lock(s->config->runtime_dir, &s->lock_fd, why);
+	if (r == 0)
+		r = become_user(s, &u, why);
+	if (r == 0)
+		r = make_actor(s, why);
+	return r < 0 ? r : make_residents(s);
+}
+
+int
+startup_residents(struct supervisor *s)
+{
+	sweep_begin(s->sweep);
+	for (size_t i = 0; i < s->nresidents; i++)
+		child_event(s->residents[i], ON_START);
+	return 0;
+}
+
+void
+supervisor_done(struct supervisor *s)
+{
+	for (size_t i = 0; i < s->nresidents; i++)
+		child_free(s->residents[i]);
+	free(s->residents);
+	if (s->actor != NULL) {
+		runners_free(s->runners);
+		serves_free(s->serves);
+		exits_free(s->exits);
+		sweep_free(s->sweep);
+		slots_done(&s->slots);
+	}
+	actor_free(s->actor);
+	listeners_close(&s->listeners);
+	vault_keys_free(s->keys);
+	config_free(s->config);
+	free(s->libexec);
+	io_close(&s->lifeline[0]);
+	io_close(&s->lifeline[1]);
+	io_close(&s->lock_fd);
+}
