@@ -37,6 +37,7 @@ struct process_end {
 	int exited, exit_status;
 	int signaled, signal;
 	int rebooted;   /* the machine has been restarted since */
+	int abandoned;  /* given up by the operator, alive or not */
 	char error[96]; /* it never came to run; "" otherwise  */
 };
 

@@ -49,7 +49,7 @@ sup_start_fd(const struct supervisor *s, const struct vault_keys *keys)
 void
 sup_announce(struct supervisor *s)
 {
-	struct peer_pid rows[LISTEN_MAX + 64];
+	struct peer rows[LISTEN_MAX + 64];
 	struct actor_peers_params p = { .peers = rows };
 	struct rpc_peer *peer;
 
@@ -59,7 +59,7 @@ sup_announce(struct supervisor *s)
 		/* Its own listener must let it in as well as everybody else's. */
 		(void)actor_announce(s->actor, child_address(c), child_pid(c));
 		if (child_pid(c) != 0)
-			rows[p.npeers++] = (struct peer_pid) { child_address(c),
+			rows[p.npeers++] = (struct peer) { child_address(c),
 				(int64_t)child_pid(c) };
 	}
 	for (size_t at = 0; (peer = actor_peer_next(s->actor, &at)) != NULL;)
