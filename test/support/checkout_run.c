@@ -193,7 +193,7 @@ converse(struct checkout_run *r, int to, int from)
 void
 checkout_run_go(struct checkout_run *r, const struct checkout_place *p)
 {
-	int request[2], result[2];
+	int request[2], result[2], status;
 	pid_t pid;
 
 	checkout_sh(
@@ -203,7 +203,10 @@ checkout_run_go(struct checkout_run *r, const struct checkout_place *p)
 	if (pid == 0) {
 		(void)close(request[1]);
 		(void)close(result[0]);
-		exit(checkout_child_main(request[0], result[1]));
+		status = checkout_child_main(request[0], result[1]);
+		if (r->ends_at_once)
+			_exit(status);
+		exit(status);
 	}
 	(void)close(request[0]);
 	(void)close(result[1]);

@@ -22,7 +22,8 @@ struct checkout_place {
 struct checkout_run {
 	struct checkout_request req; /* Filled by checkout_run_init(); change at will. */
 	uint32_t depth;
-	int leave_after; /* Kind of message after which the parent goes away; -1: none. */
+	int leave_after;  /* Kind of message after which the parent goes away; -1: none. */
+	int ends_at_once; /* The child leaves without a search for leaks. */
 	/* What came. */
 	int committed, configured, done, failed;
 	char sha[CHECKOUT_SHA_SIZE];
