@@ -394,6 +394,7 @@ codec_decode(struct codec *c, const struct codec_type *t, const json_t *j, void 
 
 	memset(ret, 0, t->size);
 	c->nissues = c->nbad = 0;
+	c->err = 0;
 	c->at = NULL;
 	if (j == NULL && t->kind == CODEC_OBJECT)
 		r = decode_members(c, t, NULL, NULL, ret);

@@ -9,6 +9,10 @@
 
 #define PARSE_FLAGS (JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY)
 
+/* Set when an allocation of jansson failed: it then reports whatever it was about to read as
+ * invalid, and its allocator has no argument that could tell. */
+static _Thread_local int starved;
+
 /* Deepest nesting of brackets outside strings.  Text that is not JSON gives some number. */
 static unsigned
 nesting(const char *p, size_t n, unsigned stop_over)
@@ -37,19 +41,16 @@ nesting(const char *p, size_t n, unsigned stop_over)
 static int
 parse(const char *p, size_t n, unsigned max_depth, json_t **ret, json_error_t *error)
 {
-	error->text[0] = '\0';
 	error->position = 0;
 	if (n == 0)
 		return E_PARSE;
 	if (nesting(p, n, max_depth) > max_depth)
 		return E_DEEP;
+	starved = 0;
 	*ret = json_loadb(p, n, PARSE_FLAGS, error);
 	if (*ret != NULL)
 		return 0;
-	/* A failed allocation may leave the error as it was initialised. */
-	return error->text[0] == '\0' || json_error_code(error) == json_error_out_of_memory
-	    ? E_NOMEM
-	    : E_PARSE;
+	return starved || json_error_code(error) == json_error_out_of_memory ? E_NOMEM : E_PARSE;
 }
 
 int
@@ -108,7 +109,10 @@ json_text_dump(struct buf *out, const json_t *j)
 static void *
 take(size_t size)
 {
-	return mem_alloc(size);
+	void *p = mem_alloc(size);
+
+	starved |= p == NULL;
+	return p;
 }
 
 void

@@ -31,8 +31,8 @@ void json_text_why(const char *p, size_t n, unsigned max_depth, char *out, size_
 /* Adds ${j} (any value; NULL: null) as text without white space.  0 or E_NOMEM. */
 int json_text_dump(struct buf *out, const json_t *j);
 
-/* Makes jansson allocate through lib/base/mem.h, so that tests can starve it.  Once, at start,
- * before the first value exists. */
+/* Makes jansson allocate through lib/base/mem.h, so that tests can starve it and a want of
+ * memory is not taken for bad JSON.  Once, at start, before the first value exists. */
 void json_text_use_mem(void);
 
 #endif
