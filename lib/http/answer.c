@@ -116,9 +116,12 @@ int
 http_answer_has(const struct http_req *req, const char *name)
 {
 	const char *p = (const char *)req->added.data;
-	const char *end = p + req->added.len;
+	const char *end;
 	size_t n = strlen(name);
 
+	if (p == NULL)
+		return 0;
+	end = p + req->added.len;
 	for (; p < end; p = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1)
 		if ((size_t)(end - p) > n && p[n] == ':' && strncasecmp(p, name, n) == 0)
 			return 1;

@@ -116,11 +116,14 @@ conn_wait(struct conn *c)
 {
 	short mask = 0;
 
-	if (conn_reads(c))
+	if (conn_reads(c)) {
 		mask = EV_READ;
-	else if (!c->eof && c->phase == CONN_BUSY)
-		/* Only watching: by edges, since what is not read would fire for ever. */
-		mask = EV_READ | EV_CLOSED | EV_ET;
+		c->noisy = 0;
+	} else if (!c->eof && c->phase == CONN_BUSY) {
+		/* Only watching, and what is not read would fire for ever: then by edges.  Most
+		 * clients are silent, and for them nothing has to be changed. */
+		mask = c->noisy ? EV_READ | EV_CLOSED | EV_ET : EV_READ;
+	}
 	if (c->out.unsent > 0)
 		mask |= EV_WRITE;
 	if (mask == c->mask)
@@ -325,6 +328,7 @@ conn_watch(struct conn *c, short what)
 	char byte;
 	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
+	c->noisy = 1;
 	if (n == 0 || (what & EV_CLOSED) != 0)
 		c->hup = 1;
 	if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)

@@ -90,6 +90,7 @@ struct conn {
 	unsigned broken : 1;      /* To be dropped with all that is unsent.         */
 	unsigned reset : 1;       /* ... in a way that cannot look like an end.     */
 	unsigned refused : 1;     /* Counts in nrefused.                            */
+	unsigned noisy : 1;       /* While only watched it had something to read.     */
 	unsigned again : 1;       /* conn_run() has left work for another time.      */
 };
 

@@ -162,10 +162,12 @@ http_req_header_once(const struct http_req *req, const char *name)
 size_t
 http_req_header_count(const struct http_req *req, const char *name)
 {
+	const struct head *h = &req->head;
 	size_t n = 0;
+	uint32_t i;
 
-	while (head_get(&req->head, name, n) != NULL)
-		n++;
+	for (i = 0; i < h->nfields; i++)
+		n += strcasecmp(head_text(h, h->fields[i].name), name) == 0;
 	return n;
 }
 
@@ -178,11 +180,12 @@ http_req_header_has(const struct http_req *req, const char *name, const char *to
 int
 http_req_is_identity(const struct http_req *req)
 {
-	const char *value;
-	size_t i;
+	const struct head *h = &req->head;
+	uint32_t i;
 
-	for (i = 0; (value = head_get(&req->head, "Content-Encoding", i)) != NULL; i++)
-		if (strcasecmp(value, "identity") != 0)
+	for (i = 0; i < h->nfields; i++)
+		if (strcasecmp(head_text(h, h->fields[i].name), "Content-Encoding") == 0 &&
+		    strcasecmp(head_text(h, h->fields[i].value), "identity") != 0)
 			return 0;
 	return 1;
 }

@@ -99,7 +99,8 @@ serve_body_fail(struct conn *c, int err)
 		c->srv->count.timeouts++;
 	if (fn != NULL && req->held)
 		fn(req->body_arg, req, err, NULL, 0);
-	if (!req->held)
+	/* Without a receiver the answer has begun already; it goes on to its end. */
+	if (!req->held || fn == NULL)
 		return;
 	if (req->answer == ANSWER_NONE)
 		serve_refuse(c, body_fail_status(err));
@@ -240,8 +241,11 @@ serve_input(struct conn *c, const uint8_t *p, size_t n)
 		used = serve_head(c, p, n);
 		req = c->req;
 	}
-	if (c->phase == CONN_LINGER || c->phase == CONN_DEAD)
+	if (c->phase == CONN_LINGER || c->phase == CONN_DEAD) {
+		/* Closing with unread bytes would be a reset, which may overtake the answer. */
+		c->need_linger |= n > 0;
 		return n;
+	}
 	if (c->phase != CONN_BUSY || c->broken)
 		return used;
 	if (req->answer == ANSWER_RAW) {

@@ -431,7 +431,7 @@ reply_unchunk(struct reply *p, const char *text, size_t n)
 static inline int
 reply_try(struct client *c, struct reply *p, int is_head)
 {
-	const char *text = (const char *)c->got.data + c->at;
+	const char *text = c->got.data != NULL ? (const char *)c->got.data + c->at : "";
 	size_t n = c->got.len - c->at, used;
 	const char *end = n > 0 ? memmem(text, n, "\r\n\r\n", 4) : NULL;
 	const char *value;
