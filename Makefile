@@ -114,21 +114,29 @@ asan tsan faults:	## build of every program in that flavour, below build/
 
 # ---- generated code ------------------------------------------------------------------
 
+# Several makes may be at work here for different flavours: what they share appears whole.
 $(HOST)/anvil-protogen: $(wildcard cmd/anvil-protogen/*.[ch]) $(wildcard lib/base/*.[ch] lib/base/*.def)
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(STD) -g -O1 $(WARN) $(CPPFLAGS_ALL) -o $@ $(filter %.c,$^) -ljansson -lpthread
+	$(Q)$(CC) $(STD) -g -O1 $(WARN) $(CPPFLAGS_ALL) -o $@.$$$$ $(filter %.c,$^) -ljansson -lpthread \
+	    && mv -f $@.$$$$ $@
 
-# One run writes header and code of a contract file.  What comes out as it was keeps its time,
+# One run writes all that is made of a contract file.  What comes out as it was keeps its time,
 # so that a new comment in a contract does not compile everything again.
 $(GEN)/%.stamp: proto/%.json $(wildcard proto/*.json) $(HOST)/anvil-protogen
-	@mkdir -p $(GEN) && rm -rf $@.new && mkdir $@.new
+	@mkdir -p $(GEN)
 	$(call say,GEN,proto/$*.json)
-	$(Q)$(HOST)/anvil-protogen proto $* $@.new
-	@for f in $@.new/*; do cmp -s $$f $(GEN)/$${f##*/} || mv -f $$f $(GEN)/ || exit 1; done
-	@rm -rf $@.new && touch $@
+	$(Q)new=$$(mktemp -d $@.XXXXXX) && $(HOST)/anvil-protogen proto $* $$new && \
+	for f in $$new/*; do \
+		cmp -s $$f $(GEN)/$${f##*/} || mv -f $$f $(GEN)/ || exit 1; \
+	done; ok=$$?; rm -rf $$new; exit $$ok
+	@touch $@
 
 $(GEN)/%.h $(GEN)/%.c: $(GEN)/%.stamp
+	@:
+$(GEN)/%_methods.h: $(GEN)/%.stamp
+	@:
+$(GEN)/http_routes.h: $(GEN)/http.stamp
 	@:
 
 define store_rule
@@ -168,7 +176,7 @@ define program_rule
 $(B)/cmd/$(1).a: $$(filter-out $(B)/cmd/$(1)/main.o,$$(call objects,cmd/$(1))) $(B)/cmd/$(1).list
 	$$(archive)
 $(if $(and $(filter $(STATIC_PROGRAMS),$(1)),$(findstring sanitize,$(FLAVOUR_$(FLAVOUR)))),
-$(B)/$(1): FORCE
+$(B)/$(1): FORCE | $(GEN_H)
 	@$$(MAKE) --no-print-directory FLAVOUR=release CC=gcc build/release/$(1)
 	@mkdir -p $$(@D) && { cmp -s build/release/$(1) $$@ || cp build/release/$(1) $$@; }
 ,
