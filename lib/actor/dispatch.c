@@ -136,7 +136,7 @@ actor_on_request(void *arg, struct rpc_peer *p, struct rpc_request *req)
 {
 	struct actor *a = arg;
 	struct method_entry *m = map_get(a->methods, req->method);
-	void *params, *result;
+	void *params = NULL, *result;
 	int r = may_run(a, p, req, m);
 
 	OBJ_CHECK(a, ACTOR_MAGIC);

@@ -67,7 +67,7 @@ void
 actor_drain(struct actor *a)
 {
 	OBJ_CHECK(a, ACTOR_MAGIC);
-	if (a->draining)
+	if (a->draining || a->ended)
 		return;
 	a->draining = 1;
 	a->drain_until = mono_add_ms(clock_mono(), ACTOR_DRAIN_MS);

@@ -171,7 +171,7 @@ actor_link(struct actor *a, const char *to, const struct link_ops *ops, void *ar
 	struct link_desc desc = {
 		.dirfd = a->dirfd, .to = to, .role = a->desc->role, .address = a->address
 	};
-	struct out_link *o = mem_calloc(1, sizeof(*o));
+	struct out_link *o = a->ended ? NULL : mem_calloc(1, sizeof(*o));
 
 	if (o == NULL)
 		return NULL;
@@ -297,6 +297,7 @@ actor_new(const struct actor_desc *desc, const struct actor_place *place,
 		a->supervisor_pid = place->supervisor_pid;
 		a->started_ms = clock_wall_ms();
 		a->started = clock_mono();
+		a->batch_us = ACTOR_BATCH_US;
 		r = make_parts(a, place);
 	}
 	if (r == 0 && (r = take_lock(a, place->lock_path)) < 0)
@@ -321,6 +322,7 @@ let_go(struct actor *a)
 {
 	struct conn *c;
 
+	a->ended = 1;
 	a->worker = worker_free(a->worker);
 	while (!LIST_EMPTY(&a->links))
 		(void)actor_unlink(a, LIST_FIRST(&a->links)->link);

@@ -106,12 +106,14 @@ struct actor {
 	struct round round;
 	int writing; /* A write transaction is open. */
 	struct mono_time batch_from;
+	int64_t batch_us; /* ACTOR_BATCH_US; tests stretch it. */
 	struct event ev_commit;
 	uint64_t ncommits, ncommitted, nlost; /* Batches, turns in them, batches lost. */
 	struct checkpointer *checkpointer;    /* From the first commit on.              */
 	struct worker *worker;                /* Made by the first job. */
 	/* Ending. */
-	int draining, owner_done, finishing, stopping, status;
+	int draining, owner_done, stopping, status;
+	int ended; /* Connections and workers are gone, for good. */
 	struct mono_time drain_until;
 	struct event ev_drain;
 };

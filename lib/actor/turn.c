@@ -210,7 +210,7 @@ batch_pace(struct actor *a)
 	if (!a->writing)
 		round_leave(a, 0);
 	else if (batch_nturns(a->batch) >= ACTOR_BATCH_TURNS ||
-	    mono_diff_us(a->batch_from, clock_mono()) >= ACTOR_BATCH_US)
+	    mono_diff_us(a->batch_from, clock_mono()) >= a->batch_us)
 		(void)turn_commit(a);
 }
 

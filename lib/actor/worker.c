@@ -222,6 +222,8 @@ actor_work(
 	int r;
 
 	OBJ_CHECK(a, ACTOR_MAGIC);
+	if (a->ended)
+		return E_DRAINING;
 	if (a->worker == NULL && (a->worker = worker_new(a)) == NULL)
 		return E_NOMEM;
 	j = mem_calloc(1, sizeof(*j));

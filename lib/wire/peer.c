@@ -15,6 +15,7 @@
 #define FINISH_MS       1000
 #define OUT_EAGER_BYTES (256u << 10) /* Written in the middle of a round. */
 #define OUT_KEEP_BYTES  (64u << 10)  /* Storage kept while idle.          */
+#define READS_AT_ONCE   8
 
 static void
 peer_destroy(struct rpc_peer *p)
@@ -271,40 +272,48 @@ refuse_and_close(struct rpc_peer *p, int err)
 {
 	if (p->state != PEER_OPEN)
 		return;
-	if (err != E_LINK)
+	if (err != E_LINK && err != E_NOMEM)
 		request_refuse(p, "null", err, NULL);
 	(void)write_out(p);
 	rpc_peer_close(p, err);
+}
+
+/* Reads what fits and serves it.  1: there may be more; 0: that was all; or an error. */
+static int
+read_some(struct rpc_peer *p)
+{
+	size_t nroom;
+	uint8_t *room = frame_in_room(&p->in, &nroom);
+	ssize_t n;
+	int r;
+
+	if (room == NULL)
+		return E_NOMEM;
+	n = read(p->fd, room, nroom);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+		return E_LINK;
+	frame_in_add(&p->in, (size_t)n);
+	p->stats.bytes_in += (uint64_t)n;
+	r = read_frames(p);
+	return r < 0 ? r : (size_t)n == nroom;
 }
 
 static void
 peer_on_read(evutil_socket_t fd, short what, void *arg)
 {
 	struct rpc_peer *p = arg;
-	uint8_t *room;
-	size_t nroom;
-	ssize_t n;
-	int r;
+	int r = 1;
 
+	(void)fd;
 	(void)what;
 	OBJ_CHECK(p, RPC_PEER_MAGIC);
-	room = frame_in_room(&p->in, &nroom);
-	if (room == NULL) {
-		rpc_peer_close(p, E_NOMEM);
-		return;
-	}
-	n = read(fd, room, nroom);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		rpc_peer_close(p, E_LINK);
-		return;
-	}
-	frame_in_add(&p->in, (size_t)n);
-	p->stats.bytes_in += (uint64_t)n;
 	rpc_peer_ref(p);
 	p->reading = 1;
-	r = read_frames(p);
+	/* What came together is served together, within bounds: others wait for their turn. */
+	for (int i = 0; r == 1 && p->state == PEER_OPEN && i < READS_AT_ONCE; i++)
+		r = read_some(p);
 	p->reading = 0;
 	if (r < 0)
 		refuse_and_close(p, r);
