@@ -73,7 +73,7 @@ void actor_set_ctx(struct actor *a, void *ctx);
  * callbacks, on_peer_down is not called) and ends the workers; the exit status.  0: drained.
  * Timers and watches are to be freed before actor_free(). */
 int actor_run(struct actor *a);
-/* One round of the loop without waiting (tests, start-up). */
+/* Serves what is ready and what follows from it, without waiting (tests, start-up). */
 void actor_step(struct actor *a);
 /* No new turns (E_DRAINING), no new connections; ends when no reply is owed and the owner
  * is through, at the latest after ACTOR_DRAIN_MS. */
