@@ -193,6 +193,7 @@ answer_bare_500(struct http_req *req)
 	struct conn *c = req->conn;
 
 	req->status = 500;
+	req->spoilt = 1;
 	req->no_body = 1;
 	req->chunked = 0;
 	c->close_after = 1;
@@ -277,7 +278,7 @@ stream_takes(struct http_req *req)
 {
 	OBJ_CHECK(req, HTTP_REQ_MAGIC);
 	must(req->held && (req->answer == ANSWER_STREAM || req->answer == ANSWER_RAW));
-	if (http_req_is_gone(req))
+	if (http_req_is_gone(req) || req->spoilt)
 		return E_LINK;
 	return !req->no_body;
 }
@@ -378,7 +379,7 @@ http_takeover(struct http_req *req, int status, http_input_fn *on_input, void *a
 {
 	must(status >= 101 && status <= 199 && on_input != NULL && req->body_fn == NULL);
 	answer_begin(req, status, LENGTH_UNKNOWN);
-	req->no_body = req->status == 500; /* it could not be made */
+	req->no_body = 0;
 	req->answer = ANSWER_RAW;
 	req->body_over = 1;
 	req->input_fn = on_input;

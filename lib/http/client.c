@@ -48,7 +48,7 @@ void
 client_addr_format(const struct client_addr *a, char out[CLIENT_TEXT_SIZE])
 {
 	if (a->is_unix)
-		strcpy(out, "unix");
+		memcpy(out, "unix", sizeof("unix"));
 	else if (addr_is_v4(a->ip))
 		inet_ntop(AF_INET, a->ip + 12, out, CLIENT_TEXT_SIZE);
 	else

@@ -138,6 +138,7 @@ struct http_req {
 	unsigned no_body : 1; /* HEAD, 204, 304.                             */
 	unsigned close : 1;   /* As the handler wishes.                      */
 	unsigned bad_header : 1;
+	unsigned spoilt : 1;    /* It became a bare 500: nothing more can be said.  */
 	unsigned continued : 1; /* 100 was sent.                                */
 	unsigned cut : 1;
 	unsigned in_flight : 1; /* Counts there, and has been seen by a hook. */

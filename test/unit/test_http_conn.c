@@ -2,7 +2,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include "test/unit/http_rig.h"
+#include "test/support/http_rig.h"
 
 #include "lib/base/err.h"
 #include "lib/http/http.h"

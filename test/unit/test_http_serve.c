@@ -1,5 +1,5 @@
 /* Requests and answers on a connection: framing, order, bodies, refusals. */
-#include "test/unit/http_rig.h"
+#include "test/support/http_rig.h"
 
 #include "lib/base/err.h"
 #include "lib/http/http.h"

@@ -1,75 +1,8 @@
-/*
- * test/unit/http_rig.h -- a server, its clients and a handler that obeys the path, all on one
- * real event loop.  For the tests of lib/http.
- */
-#ifndef TEST_UNIT_HTTP_RIG_H
-#define TEST_UNIT_HTTP_RIG_H
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
-#include "lib/base/buf.h"
-#include "lib/base/err.h"
-#include "lib/base/io.h"
-#include "lib/base/mem.h"
-#include "lib/http/http.h"
-
-#define RIG_PATIENCE_S 20
-#define RIG_COLLECT    64 /* limit of /echo and /count */
-
-struct rig {
-	struct event_base *base;
-	struct http_server *srv;
-	struct http_limits limits;
-	struct event guard;
-	int timed_out;
-	/* What the handler saw and keeps. */
-	struct http_req *held; /* of /later, /stream and /raw */
-	int nrequests, ngone, nbody_errors, nended, nwants, nstopped;
-	int body_err;
-	uint64_t body_bytes;
-	char last_path[128];
-	char ended[32][32]; /* "status cut" of each end */
-	struct buf raw;     /* input after a takeover  */
-	int raw_ended;
-	size_t stream_left, stream_most; /* of /pour: bytes to go; most that were unsent */
-	struct http_blob *blob;
-};
-
-/* One end of a connection, reading as it comes unless told not to. */
-struct client {
-	struct rig *rig;
-	int fd;
-	struct event ev;
-	int reading;
-	struct buf got;
-	size_t at; /* of the next answer in `got` */
-	int eof;
-};
-
-struct reply {
-	int status;
-	char head[8192];
-	char body[131072];
-	size_t body_len;
-	int complete; /* by its own framing */
-};
+#include "test/support/http_rig.h"
 
 /* ---- handler ---- */
 
-static inline void
+static void
 rig_on_gone(void *arg, struct http_req *req)
 {
 	struct rig *r = arg;
@@ -78,7 +11,7 @@ rig_on_gone(void *arg, struct http_req *req)
 	r->ngone++;
 }
 
-static inline void
+void
 rig_echo(void *arg, struct http_req *req, int err, const uint8_t *data, size_t len)
 {
 	struct rig *r = arg;
@@ -92,7 +25,7 @@ rig_echo(void *arg, struct http_req *req, int err, const uint8_t *data, size_t l
 	http_answer(req, 200, data, len);
 }
 
-static inline void
+static void
 rig_count(void *arg, struct http_req *req, int err, const uint8_t *data, size_t len)
 {
 	struct rig *r = arg;
@@ -116,7 +49,7 @@ rig_count(void *arg, struct http_req *req, int err, const uint8_t *data, size_t 
 }
 
 /* Writes 1000 bytes whenever there is room. */
-static inline void
+static void
 rig_pour(void *arg, struct http_req *req)
 {
 	struct rig *r = arg;
@@ -141,7 +74,7 @@ rig_pour(void *arg, struct http_req *req)
 	}
 }
 
-static inline void
+static void
 rig_on_raw(void *arg, struct http_req *req, const uint8_t *data, size_t len)
 {
 	struct rig *r = arg;
@@ -153,7 +86,7 @@ rig_on_raw(void *arg, struct http_req *req, const uint8_t *data, size_t len)
 		(void)buf_add(&r->raw, data, len);
 }
 
-static inline void
+static void
 rig_on_body_path(struct rig *r, struct http_req *req, const char *path)
 {
 	if (strcmp(path, "/echo") == 0)
@@ -165,7 +98,7 @@ rig_on_body_path(struct rig *r, struct http_req *req, const char *path)
 		    req, strcmp(path, "/sink401") == 0 ? 1000000 : RIG_COLLECT, rig_count, r);
 }
 
-static inline void
+static void
 rig_on_stream_path(struct rig *r, struct http_req *req, const char *path)
 {
 	r->held = req;
@@ -179,7 +112,7 @@ rig_on_stream_path(struct rig *r, struct http_req *req, const char *path)
 		http_stream_want(req, 4096, rig_pour, r);
 }
 
-static inline void
+static void
 rig_on_request(void *arg, struct http_req *req)
 {
 	struct rig *r = arg;
@@ -208,7 +141,7 @@ rig_on_request(void *arg, struct http_req *req)
 	}
 }
 
-static inline void
+static void
 rig_on_headers(void *arg, struct http_req *req, int status)
 {
 	(void)arg;
@@ -216,14 +149,14 @@ rig_on_headers(void *arg, struct http_req *req, int status)
 	http_answer_add(req, "X-Request-Id", http_req_id(req));
 }
 
-static inline void
+static void
 rig_on_refusal(void *arg, struct http_req *req, int status, const char *code)
 {
 	(void)arg;
 	http_answer(req, status, code, strlen(code));
 }
 
-static inline void
+static void
 rig_on_end(void *arg, struct http_req *req)
 {
 	struct rig *r = arg;
@@ -237,7 +170,7 @@ rig_on_end(void *arg, struct http_req *req)
 
 /* ---- life ---- */
 
-static inline void
+static void
 rig_on_guard(evutil_socket_t fd, short what, void *arg)
 {
 	struct rig *r = arg;
@@ -247,7 +180,7 @@ rig_on_guard(evutil_socket_t fd, short what, void *arg)
 	r->timed_out = 1;
 }
 
-static inline struct rig *
+struct rig *
 rig_new(const struct http_limits *limits)
 {
 	struct rig *r = calloc(1, sizeof(*r));
@@ -264,7 +197,7 @@ rig_new(const struct http_limits *limits)
 	return r;
 }
 
-static inline void
+void
 rig_free(struct rig *r)
 {
 	http_server_free(r->srv);
@@ -275,16 +208,8 @@ rig_free(struct rig *r)
 	free(r);
 }
 
-/* Runs until ${cond} holds; fails the test when that takes too long. */
-#define RIG_WAIT(r, cond)                                        \
-	do {                                                     \
-		while (!(cond) && !(r)->timed_out)               \
-			event_base_loop((r)->base, EVLOOP_ONCE); \
-		assert_false((r)->timed_out);                    \
-	} while (0)
-
 /* Whatever can happen now has happened. */
-static inline void
+void
 rig_settle(struct rig *r)
 {
 	for (int i = 0; i < 6; i++)
@@ -293,7 +218,7 @@ rig_settle(struct rig *r)
 
 /* ---- clients ---- */
 
-static inline void
+static void
 client_on_read(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *c = arg;
@@ -309,7 +234,7 @@ client_on_read(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-static inline void
+void
 client_read(struct client *c, int on)
 {
 	if (on == c->reading)
@@ -321,7 +246,7 @@ client_read(struct client *c, int on)
 		event_del(&c->ev);
 }
 
-static inline struct client *
+struct client *
 client_new_fd(struct rig *r, int fd)
 {
 	struct client *c = calloc(1, sizeof(*c));
@@ -334,7 +259,7 @@ client_new_fd(struct rig *r, int fd)
 	return c;
 }
 
-static inline struct client *
+struct client *
 client_new(struct rig *r)
 {
 	int sv[2];
@@ -344,7 +269,7 @@ client_new(struct rig *r)
 	return client_new_fd(r, sv[1]);
 }
 
-static inline void
+void
 client_free(struct client *c)
 {
 	event_del(&c->ev);
@@ -354,7 +279,7 @@ client_free(struct client *c)
 }
 
 /* Sends in pieces of ${step} bytes; a server that closed already is fine. */
-static inline void
+void
 client_send_n(struct client *c, const char *p, size_t n, size_t step)
 {
 	while (n > 0) {
@@ -374,7 +299,7 @@ client_send_n(struct client *c, const char *p, size_t n, size_t step)
 	}
 }
 
-static inline void
+void
 client_send(struct client *c, const char *text)
 {
 	client_send_n(c, text, strlen(text), SIZE_MAX);
@@ -382,7 +307,7 @@ client_send(struct client *c, const char *text)
 
 /* ---- answers ---- */
 
-static inline const char *
+const char *
 reply_header(const struct reply *p, const char *name)
 {
 	static char value[1024];
@@ -402,7 +327,7 @@ reply_header(const struct reply *p, const char *name)
 }
 
 /* Undoes the chunks at ${p}.  Bytes used; 0: not complete. */
-static inline size_t
+static size_t
 reply_unchunk(struct reply *p, const char *text, size_t n)
 {
 	size_t at = 0;
@@ -428,7 +353,7 @@ reply_unchunk(struct reply *p, const char *text, size_t n)
 }
 
 /* Tries to read one answer from what came.  1: it is there. */
-static inline int
+static int
 reply_try(struct client *c, struct reply *p, int is_head)
 {
 	const char *text = c->got.data != NULL ? (const char *)c->got.data + c->at : "";
@@ -475,7 +400,7 @@ reply_try(struct client *c, struct reply *p, int is_head)
 	return 1;
 }
 
-static inline const struct reply *
+const struct reply *
 client_reply_of(struct client *c, int is_head)
 {
 	static struct reply p;
@@ -488,14 +413,14 @@ client_reply_of(struct client *c, int is_head)
 	return &p;
 }
 
-static inline const struct reply *
+const struct reply *
 client_reply(struct client *c)
 {
 	return client_reply_of(c, 0);
 }
 
 /* The next answer has this status and body. */
-static inline void
+void
 client_expect(struct client *c, int status, const char *body)
 {
 	const struct reply *p = client_reply(c);
@@ -508,11 +433,9 @@ client_expect(struct client *c, int status, const char *body)
 }
 
 /* The server closes, and nothing more came. */
-static inline void
+void
 client_expect_end(struct client *c)
 {
 	RIG_WAIT(c->rig, c->eof);
 	assert_int_equal(c->got.len, c->at);
 }
-
-#endif
