@@ -1,0 +1,54 @@
+/*
+ * lib/ledger/inside.h -- rows from the inside (private).
+ */
+#ifndef LIB_LEDGER_INSIDE_H
+#define LIB_LEDGER_INSIDE_H
+
+#include "lib/base/arena.h"
+#include "lib/ledger/ledger.h"
+#include "lib/store/store.h"
+
+enum ledger_stmt {
+#define STMT(name, nparams, sql) LG_##name,
+#include "schema/project.stmt.def"
+#undef STMT
+	LG_STMT_COUNT
+};
+
+/* Text of a column in the arena.  NULL: the column is null, or (then *err) out of memory. */
+const char *ledger_text(struct stmt *st, int col, struct arena *a, int *err);
+/* Binds ('bound' is what stmt_bind() said) and runs. */
+int ledger_run_stmt(struct stmt *st, int bound);
+/* &v when it is not 0, else NULL: 0 stands for null in our structs. */
+static inline const int64_t *
+ledger_null0(const int64_t *v)
+{
+	return *v != 0 ? v : NULL;
+}
+
+/* One row of a statement that selects the columns of a run. */
+int ledger_run_read(struct stmt *st, struct arena *a, struct ledger_run *r);
+/* All its rows. */
+int ledger_run_rows(
+    struct stmt *st, int bound, struct arena *a, struct ledger_run **ret, size_t *ret_n);
+int ledger_project_read(struct stmt *st, struct arena *a, struct ledger_project *p);
+int ledger_project_rows(
+    struct stmt *st, int bound, struct arena *a, struct ledger_project **ret, size_t *ret_n);
+/* Room for one more row. */
+int ledger_rows_grow(struct arena *a, void **rows, size_t n, size_t *cap, size_t size);
+
+/* Writes the columns that may change. */
+int ledger_run_save(struct store *s, const struct ledger_run *r);
+
+/* The truth has changed: the index has to hear of it (spec project 4). */
+void ledger_touch(struct ledger_run *r, int64_t now_ms);
+/* Makes it terminal: position, dispatch, lease expiry, index go with it. */
+void ledger_end_row(struct ledger_run *r, const struct ledger_end *e, int64_t now_ms);
+
+/* Adds an event whose detail is one member with a text or a number. */
+int ledger_event_text(struct store *s, const char *run_id, int64_t at, const char *event,
+    const char *name, const char *value);
+int ledger_event_int(struct store *s, const char *run_id, int64_t at, const char *event,
+    const char *name, int64_t value);
+
+#endif

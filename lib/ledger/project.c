@@ -1,0 +1,227 @@
+#include "lib/ledger/project.h"
+
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/ledger/inside.h"
+
+/* Columns in the order of LEDGER_CONFIG_COLUMNS. */
+int
+ledger_project_read(struct stmt *st, struct arena *a, struct ledger_project *p)
+{
+	int err = 0;
+
+	*p = (struct ledger_project) { .project_id = ledger_text(st, 0, a, &err),
+		.owner_user_id = ledger_text(st, 1, a, &err),
+		.owner_slug = ledger_text(st, 2, a, &err),
+		.project_slug = ledger_text(st, 3, a, &err),
+		.name = ledger_text(st, 4, a, &err),
+		.repo_url = ledger_text(st, 5, a, &err),
+		.default_branch = ledger_text(st, 6, a, &err),
+		.config_path = ledger_text(st, 7, a, &err),
+		.token = { ledger_text(st, 8, a, &err), ledger_text(st, 9, a, &err),
+		    stmt_int(st, 10) },
+		.created_at = stmt_int(st, 11),
+		.updated_at = stmt_int(st, 12),
+		.phase = ledger_text(st, 13, a, &err),
+		.index_rev = stmt_int(st, 14) };
+	if (err == 0)
+		p->index_current = strcmp(stmt_text(st, 15), "current") == 0;
+	return err;
+}
+
+int
+ledger_project_rows(
+    struct stmt *st, int bound, struct arena *a, struct ledger_project **ret, size_t *ret_n)
+{
+	void *rows = NULL;
+	size_t n = 0, cap = 0;
+	int r = bound;
+
+	while (r == 0 && (r = stmt_step(st)) == 1) {
+		r = ledger_rows_grow(a, &rows, n, &cap, sizeof(struct ledger_project));
+		if (r == 0)
+			r = ledger_project_read(st, a, (struct ledger_project *)rows + n++);
+	}
+	if (r < 0)
+		return r;
+	*ret = rows;
+	*ret_n = n;
+	return 0;
+}
+
+int
+ledger_project_get(
+    struct store *s, struct arena *a, const char *project_id, struct ledger_project *ret)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_GET);
+	int r = stmt_bind(st, "s", project_id);
+
+	if (r == 0)
+		r = stmt_step(st);
+	if (r == 0)
+		return E_NOENT;
+	return r == 1 ? ledger_project_read(st, a, ret) : r;
+}
+
+int
+ledger_project_list(struct store *s, struct arena *a, const char *after, size_t limit,
+    struct ledger_project **ret, size_t *ret_n)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_LIST);
+
+	return ledger_project_rows(
+	    st, stmt_bind(st, "si", after, (int64_t)limit), a, ret, ret_n);
+}
+
+/* ---- create ---- */
+
+static int
+same_text(const char *a, const char *b)
+{
+	return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
+}
+
+/* The token of a repeat is sealed anew, with another nonce: that it is there is all that can
+ * be compared. */
+static int
+same_project(const struct ledger_project *a, const struct ledger_project *b)
+{
+	return same_text(a->owner_user_id, b->owner_user_id) &&
+	    same_text(a->owner_slug, b->owner_slug) &&
+	    same_text(a->project_slug, b->project_slug) && same_text(a->name, b->name) &&
+	    same_text(a->repo_url, b->repo_url) &&
+	    same_text(a->default_branch, b->default_branch) &&
+	    same_text(a->config_path, b->config_path) &&
+	    (a->token.ciphertext == NULL) == (b->token.ciphertext == NULL);
+}
+
+static int
+project_add(struct store *s, const struct ledger_project *p)
+{
+	const struct ledger_token *t = &p->token;
+	int r;
+
+	{
+		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_STATE_ADD);
+
+		r = ledger_run_stmt(st, stmt_bind(st, "si", p->project_id, p->created_at));
+	}
+	if (r == 0) {
+		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_ADD);
+
+		r = ledger_run_stmt(st,
+		    stmt_bind(st, "ssssssssssIii", p->project_id, p->owner_user_id,
+			p->owner_slug, p->project_slug, p->name, p->repo_url, p->default_branch,
+			p->config_path, t->ciphertext, t->nonce,
+			t->ciphertext != NULL ? &t->key_version : NULL, p->created_at,
+			p->created_at));
+	}
+	return r;
+}
+
+int
+ledger_project_create(
+    struct store *s, struct arena *a, const struct ledger_project *p, enum ledger_created *ret)
+{
+	struct ledger_project have;
+	int r = ledger_project_get(s, a, p->project_id, &have);
+
+	if (r == 0) {
+		*ret = same_project(&have, p) ? LEDGER_EXISTS : LEDGER_CREATE_CONFLICT;
+		return 0;
+	}
+	if (r != E_NOENT)
+		return r;
+	*ret = LEDGER_CREATED;
+	return project_add(s, p);
+}
+
+/* ---- update ---- */
+
+static int
+touch(struct store *s, const char *project_id)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_STATE_TOUCH);
+
+	return ledger_run_stmt(st, stmt_bind(st, "s", project_id));
+}
+
+int
+ledger_project_update(struct store *s, struct arena *a, const char *project_id,
+    const struct ledger_change *c, int64_t now_ms, struct ledger_project *ret)
+{
+	struct ledger_project p;
+	int r = ledger_project_get(s, a, project_id, &p);
+
+	if (r < 0)
+		return r;
+	if (c->name != NULL)
+		p.name = c->name;
+	if (c->repo_url != NULL)
+		p.repo_url = c->repo_url;
+	if (c->default_branch != NULL)
+		p.default_branch = c->default_branch;
+	if (c->config_path != NULL)
+		p.config_path = c->config_path;
+	if (c->set_token)
+		p.token = c->token;
+	p.updated_at = max_i64(now_ms, p.updated_at + 1);
+	{
+		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_SAVE);
+		const struct ledger_token *t = &p.token;
+
+		r = ledger_run_stmt(st,
+		    stmt_bind(st, "sssssssIi", p.project_id, p.name, p.repo_url,
+			p.default_branch, p.config_path, t->ciphertext, t->nonce,
+			t->ciphertext != NULL ? &t->key_version : NULL, p.updated_at));
+	}
+	if (r == 0)
+		r = touch(s, project_id);
+	if (r < 0)
+		return r;
+	p.index_rev++;
+	p.index_current = 0;
+	*ret = p;
+	return 0;
+}
+
+/* ---- removal ---- */
+
+int
+ledger_project_begin_removal(struct store *s, const char *project_id, int64_t now_ms)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_STATE_PHASE);
+	int r = ledger_run_stmt(st, stmt_bind(st, "ssi", project_id, "removing", now_ms));
+
+	return r == 0 && store_changes(s) == 0 ? E_NOENT : r;
+}
+
+int
+ledger_project_removing(struct store *s, struct arena *a, const char ***ret, size_t *ret_n)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_STATE_REMOVING);
+	void *rows = NULL;
+	size_t n = 0, cap = 0;
+	int r, err = 0;
+
+	while ((r = stmt_step(st)) == 1) {
+		r = ledger_rows_grow(a, &rows, n, &cap, sizeof(char *));
+		if (r < 0)
+			return r;
+		((const char **)rows)[n++] = ledger_text(st, 0, a, &err);
+		if (err < 0)
+			return err;
+	}
+	*ret = rows;
+	*ret_n = n;
+	return r;
+}
+
+int
+ledger_project_delete(struct store *s, const char *project_id)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_STATE_REMOVE);
+
+	return ledger_run_stmt(st, stmt_bind(st, "s", project_id));
+}

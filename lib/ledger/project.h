@@ -1,0 +1,60 @@
+/*
+ * lib/ledger/project.h -- configuration and phase of a project (spec project 14).
+ */
+#ifndef LIB_LEDGER_PROJECT_H
+#define LIB_LEDGER_PROJECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct store;
+
+/* A sealed repository token; all three or none (ciphertext NULL). */
+struct ledger_token {
+	const char *ciphertext, *nonce;
+	int64_t key_version;
+};
+
+struct ledger_project {
+	const char *project_id, *owner_user_id, *owner_slug, *project_slug, *name, *repo_url,
+	    *default_branch, *config_path;
+	struct ledger_token token;
+	int64_t created_at, updated_at;
+	/* Of its state. */
+	const char *phase; /* live, frozen, incoming, moved, removing */
+	int64_t index_rev;
+	int index_current; /* the index has this configuration */
+};
+
+enum ledger_created { LEDGER_CREATED, LEDGER_EXISTS, LEDGER_CREATE_CONFLICT };
+
+int ledger_project_create(
+    struct store *s, struct arena *a, const struct ledger_project *p, enum ledger_created *ret);
+
+/* E_NOENT: the shard does not know it. */
+int ledger_project_get(
+    struct store *s, struct arena *a, const char *project_id, struct ledger_project *ret);
+/* By id, after ${after} ("" = from the first). */
+int ledger_project_list(struct store *s, struct arena *a, const char *after, size_t limit,
+    struct ledger_project **ret, size_t *ret_n);
+
+/* NULL members stay.  ${set_token} with an empty token clears it. */
+struct ledger_change {
+	const char *name, *repo_url, *default_branch, *config_path;
+	int set_token;
+	struct ledger_token token;
+};
+
+/* updated_at grows by 1 ms at least; *ret is the project afterwards.  E_NOENT. */
+int ledger_project_update(struct store *s, struct arena *a, const char *project_id,
+    const struct ledger_change *c, int64_t now_ms, struct ledger_project *ret);
+
+/* Phase `removing`: nothing is accepted any more.  E_NOENT. */
+int ledger_project_begin_removal(struct store *s, const char *project_id, int64_t now_ms);
+/* Ids of projects that are being removed. */
+int ledger_project_removing(struct store *s, struct arena *a, const char ***ret, size_t *ret_n);
+/* Deletes all rows; every run is terminal by now. */
+int ledger_project_delete(struct store *s, const char *project_id);
+
+#endif
