@@ -56,7 +56,8 @@ void http_answer_blob(struct http_req *req, int status, struct http_blob *body);
 /* ---- streamed ---- */
 
 /* Headers leave now, the body follows in pieces: chunked, or up to the end of the connection
- * for HTTP/1.0.  For HEAD the pieces vanish.  The client may be gone already: see write. */
+ * for HTTP/1.0.  For HEAD the pieces vanish, and the writer may end at once.  The client may be
+ * gone already: see write. */
 void http_stream_begin(struct http_req *req, int status);
 /* Each: 0; E_LINK: nothing reaches the client any more; E_NOMEM.  The stream still has to be ended.  Takes any
  * amount: keeping http_stream_unsent() bounded is the writer's duty. */
