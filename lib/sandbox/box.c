@@ -73,7 +73,8 @@ child(const struct sandbox_process *p, int ctl, int init_fd, char *const argv[],
 	static char *const no_env[] = { NULL };
 	sigset_t none;
 
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+	/* bwrap asks for it itself, when its own child can no longer be left behind. */
+	if (argv[0][0] == '\0' && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
 		_exit(127);
 	(void)setsid();
 	for (int sig = 1; sig < NSIG; sig++)

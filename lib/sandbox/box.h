@@ -82,8 +82,8 @@ struct sandbox_process *box_process_free(struct sandbox_process *p);
 DEFINE_CLEANUP(struct sandbox_process *, box_process_free)
 
 /* fork(2), and in the child: descriptors 0 (null), 1 and 2 (errors_fd), 3 (${ctl}) and 4
- * (${init_fd}) and no others, own session, KILL when this thread ends, then ${argv}, with
- * an empty environment; argv[0] "" executes ${init_fd}.  0, E_NOMEM, E_SYS. */
+ * (${init_fd}) and no others, own session, then ${argv}, with an empty environment.  argv[0]
+ * "" executes ${init_fd}, and asks for KILL when this thread ends.  0, E_NOMEM, E_SYS. */
 int box_start(struct sandbox_process *p, const char *const argv[], int init_fd);
 
 /* Sends the order for a step; ${dir_fd} may be -1.  0, E_TOO_BIG, or E_SYS (it is gone). */

@@ -16,10 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "lib/sandbox/box.h"
+
+#define PATIENCE 10 /* Milliseconds that close waits for each of its two. */
 
 struct sandbox {
 	uint32_t magic;
@@ -125,27 +128,34 @@ bwrap_spawn(struct sandbox *sb, const char *const argv[], const char *const env[
 	return 0;
 }
 
+/* Ends the init, and with it all of its namespace; then bwrap ends by itself.  Killing bwrap
+ * first would be wrong: its child waits for it for ever when it has just been cloned. */
+static int
+kill_init(struct sandbox_process *p)
+{
+	box_listen(p);
+	if (p->init_pidfd >= 0)
+		return io_pidfd_signal(p->init_pidfd, SIGKILL) < 0 && errno != ESRCH ? E_SYS
+										     : 0;
+	/* One that is not there yet finds the end of its orders. */
+	return shutdown(p->ctl_fd, SHUT_WR) < 0 && errno != ENOTCONN ? E_SYS : 0;
+}
+
 static int
 bwrap_signal(struct sandbox *sb, int sig)
 {
 	struct sandbox_process *p = sb->process;
 
 	OBJ_CHECK(sb, BWRAP_MAGIC);
-	if (p == NULL || p->ended)
+	if (p == NULL || p->ended || box_send_signal(p, sig) == 0)
 		return 0;
-	if (box_send_signal(p, sig) == 0)
-		return 0;
-	/* No answer from the init: then the whole namespace goes, where that was meant. */
-	if (sig == SIGKILL && io_pidfd_signal(p->pidfd, SIGKILL) < 0 && errno != ESRCH)
-		return E_SYS;
-	return 0;
+	return sig == SIGKILL ? kill_init(p) : 0;
 }
 
 /* 1: the init has ended, and with it, before it, everything in its namespace. */
 static int
 init_is_gone(struct sandbox_process *p)
 {
-	struct pollfd ctl = { .fd = p->ctl_fd, .events = POLLIN };
 	struct pollfd init = { .fd = p->init_pidfd, .events = POLLIN };
 	char byte;
 
@@ -158,13 +168,43 @@ init_is_gone(struct sandbox_process *p)
 		(void)waitpid(p->init, NULL, WNOHANG);
 		return 1;
 	}
-	/* It never said hello: its end of the socket says as much. */
-	return poll(&ctl, 1, 0) > 0 && recv(p->ctl_fd, &byte, 1, MSG_DONTWAIT) == 0;
+	/* It never said hello: nobody has the other end of the socket any more. */
+	return recv(p->ctl_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+}
+
+static int
+is_of_this_run(const struct sandbox *sb, pid_t pid)
+{
+	CLEANUP(buf_done) struct buf b = BUF_INIT;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	return io_read_file(AT_FDCWD, path, BOX_ORDER_MAX, &b) == 0 && b.len != 0 &&
+	    memmem(b.data, b.len, sb->workspace, strlen(sb->workspace) + 1) != NULL;
+}
+
+/* Somebody killed bwrap between its clone and its child's first step: that child waits for
+ * ever, and has become ours. */
+static void
+kill_orphans(struct sandbox *sb)
+{
+	struct proc_seen *list = NULL;
+	size_t n = 0;
+
+	if (proc_descendants(&list, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].parent == getpid() && is_of_this_run(sb, list[i].pid) &&
+		    (sb->next == NULL || sb->next->pid != list[i].pid)) {
+			proc_signal(&list[i], SIGKILL);
+			(void)waitpid(list[i].pid, NULL, WNOHANG);
+		}
+	free(list);
 }
 
 /* 1: both are gone. */
 static int
-is_gone(struct sandbox_process *p)
+is_gone(struct sandbox *sb, struct sandbox_process *p)
 {
 	box_listen(p);
 	if (!box_reap(p))
@@ -174,6 +214,8 @@ is_gone(struct sandbox_process *p)
 		return 1;
 	if (p->init_pidfd >= 0)
 		(void)io_pidfd_signal(p->init_pidfd, SIGKILL);
+	else
+		kill_orphans(sb);
 	return 0;
 }
 
@@ -183,7 +225,7 @@ bwrap_wait(struct sandbox *sb, struct sandbox_process *p, struct sandbox_result 
 	OBJ_CHECK(sb, BWRAP_MAGIC);
 	OBJ_CHECK(p, SANDBOX_PROCESS_MAGIC);
 	must(sb->process == p);
-	if (!is_gone(p))
+	if (!is_gone(sb, p))
 		return E_BUSY;
 	box_result(p, ret);
 	if (!p->reported && !p->greeted) {
@@ -201,21 +243,17 @@ bwrap_wait(struct sandbox *sb, struct sandbox_process *p, struct sandbox_result 
 
 /* Ends one; 1: it is gone and freed. */
 static int
-finish(struct sandbox_process **p)
+finish(struct sandbox *sb, struct sandbox_process **p)
 {
 	struct pollfd fd;
 
 	if (*p == NULL)
 		return 1;
-	if (!(*p)->ended)
-		(void)io_pidfd_signal((*p)->pidfd, SIGKILL);
+	(void)kill_init(*p);
 	fd = (struct pollfd) { .fd = (*p)->pidfd, .events = POLLIN };
-	(void)poll(&fd, 1, 10);
-	if (!is_gone(*p)) {
-		fd.fd = (*p)->init_pidfd;
-		if (fd.fd < 0 || poll(&fd, 1, 10) <= 0 || !is_gone(*p))
-			return 0;
-	}
+	(void)poll(&fd, 1, PATIENCE);
+	if (!is_gone(sb, *p))
+		return 0;
 	*p = box_process_free(*p);
 	return 1;
 }
@@ -231,7 +269,7 @@ bwrap_close(struct sandbox *sb, pid_t *pids, size_t npids)
 	for (size_t i = 0; i < npids; i++)
 		pids[i] = 0;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		if (finish(all[i]))
+		if (finish(sb, all[i]))
 			continue;
 		busy = 1;
 		if (n < npids)

@@ -159,13 +159,22 @@ set_descriptors(const struct order *o)
 	return close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
+/* Past the C library, which keeps two signals to itself and leaves them as inherited. */
+static void
+reset_signals(void)
+{
+	unsigned long long dfl[4] = { 0 }; /* The kernel's sigaction: all zero is SIG_DFL. */
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)syscall(SYS_rt_sigaction, sig, dfl, NULL, sizeof(unsigned long long));
+}
+
 static int
 set_state(const struct order *o)
 {
 	sigset_t none;
 
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
+	reset_signals();
 	(void)sigemptyset(&none);
 	(void)umask(022);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0 ||

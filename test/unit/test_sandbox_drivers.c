@@ -1,0 +1,804 @@
+/*
+ * The conformance suite of the sandbox drivers: one table, a column for each driver.
+ *
+ * As root it runs as an unprivileged user, in a child; root itself is only refused.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lib/base/base.h"
+#include "lib/base/buf.h"
+#include "lib/base/err.h"
+#include "lib/base/io.h"
+#include "lib/base/mem.h"
+#include "lib/sandbox/sandbox.h"
+
+#define NOBODY 65534
+
+/* One run's place and its sandbox. */
+struct box {
+	const struct sandbox_driver *driver;
+	struct sandbox *sb;
+	char base[64], ws[80], tmp[80], home[80], objects[80], init[512];
+	struct sandbox_limits limits;
+	const char *hide[4];
+	struct sandbox_paths paths;
+	/* The last step. */
+	struct sandbox_process *process;
+	struct sandbox_problem problem;
+	struct sandbox_result result;
+	int out_fd; /* Its stdout and stderr. */
+	struct buf out;
+};
+
+static const char *const plain_env[] = { "PATH=/usr/bin:/bin", "HOME=/nowhere", "X=a b", NULL };
+
+/* ---- a step ------------------------------------------------------------------------- */
+
+static int
+spawn(struct box *b, const char *const argv[], const char *dir)
+{
+	int pipe_fds[2], r;
+
+	io_close(&b->out_fd);
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	b->out_fd = pipe_fds[0];
+	r = b->driver->spawn(
+	    b->sb, argv, plain_env, dir, pipe_fds[1], pipe_fds[1], &b->process, &b->problem);
+	(void)close(pipe_fds[1]);
+	return r;
+}
+
+static void
+await(struct box *b)
+{
+	struct pollfd fd = { .fd = sandbox_process_fd(b->process), .events = POLLIN };
+	int r;
+
+	assert_int_equal(poll(&fd, 1, -1), 1);
+	do
+		r = b->driver->wait(b->sb, b->process, &b->result);
+	while (r == E_BUSY);
+	assert_int_equal(r, 0);
+	b->process = NULL;
+}
+
+/* Reads until every holder of the pipe is gone, which is the proof that they are. */
+static const char *
+drain(struct box *b)
+{
+	buf_reset(&b->out);
+	assert_int_equal(io_read_all(b->out_fd, 1 << 20, &b->out), 0);
+	return buf_cstr(&b->out);
+}
+
+static const char *
+run_argv(struct box *b, const char *const argv[], const char *dir)
+{
+	assert_int_equal(spawn(b, argv, dir), 0);
+	await(b);
+	return drain(b);
+}
+
+static int
+spawn_shell(struct box *b, const char *command)
+{
+	const char *argv[SANDBOX_SHELL_ARGS];
+
+	assert_int_equal(sandbox_shell_argv(command, argv), 0);
+	return spawn(b, argv, ".");
+}
+
+static const char *
+run_shell(struct box *b, const char *command)
+{
+	assert_int_equal(spawn_shell(b, command), 0);
+	await(b);
+	return drain(b);
+}
+
+static void
+await_text(struct box *b, const char *text)
+{
+	buf_reset(&b->out);
+	while (buf_cstr(&b->out) == NULL || strstr((char *)b->out.data, text) == NULL) {
+		char c;
+
+		assert_int_equal(read(b->out_fd, &c, 1), 1);
+		assert_int_equal(buf_add(&b->out, &c, 1), 0);
+	}
+}
+
+/* ---- place -------------------------------------------------------------------------- */
+
+static void
+find_init(struct box *b)
+{
+#ifdef ANVIL_SANITIZED
+	/* This program again, so that the sanitizers look at the init too. */
+	(void)snprintf(b->init, sizeof(b->init), "/proc/self/exe");
+#else
+	ssize_t n = readlink("/proc/self/exe", b->init, sizeof(b->init) - 16);
+
+	must(n > 0);
+	b->init[n] = '\0';
+	for (int i = 0; i < 3; i++) /* build/<flavour>/test/unit/<this> */
+		*strrchr(b->init, '/') = '\0';
+	(void)strcat(b->init, "/anvil-init");
+#endif
+}
+
+static void
+make_file(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	must(f != NULL);
+	(void)fputs(text, f);
+	(void)fclose(f);
+}
+
+static void
+open_box(struct box *b)
+{
+	assert_int_equal(b->driver->open(&b->paths, &b->limits, &b->sb, &b->problem), 0);
+}
+
+static int
+make_box(void **state, const struct sandbox_driver *driver)
+{
+	struct box *b = calloc(1, sizeof(*b));
+
+	must(b != NULL);
+	b->driver = driver;
+	b->out_fd = -1;
+	b->limits = (struct sandbox_limits) { 1 << 30, 2345 };
+	(void)snprintf(b->base, sizeof(b->base), "/tmp/anvil-sandbox-XXXXXX");
+	must(mkdtemp(b->base) != NULL);
+	(void)snprintf(b->ws, sizeof(b->ws), "%s/ws", b->base);
+	(void)snprintf(b->tmp, sizeof(b->tmp), "%s/tmp", b->base);
+	(void)snprintf(b->home, sizeof(b->home), "%s/home", b->base);
+	(void)snprintf(b->objects, sizeof(b->objects), "%s/objects", b->base);
+	must(mkdir(b->ws, 0700) == 0 && mkdir(b->tmp, 0700) == 0 && mkdir(b->home, 0700) == 0 &&
+	    mkdir(b->objects, 0700) == 0);
+	make_file(b->base, "secret", "s");
+	make_file(b->objects, "pack", "objects");
+	find_init(b);
+	b->hide[0] = "/etc/passwd";
+	b->hide[1] = "/usr/share/doc";
+	b->hide[2] = "/nonexistent";
+	b->paths = (struct sandbox_paths) { .workspace = b->ws,
+		.tmp = b->tmp,
+		.home = b->home,
+		.objects = b->objects,
+		.init_path = b->init,
+		.hide = b->hide };
+	open_box(b);
+	*state = b;
+	return 0;
+}
+
+static int
+make_bwrap(void **state)
+{
+	return make_box(state, &sandbox_driver_bwrap);
+}
+
+static int
+make_none(void **state)
+{
+	return make_box(state, &sandbox_driver_none);
+}
+
+static int
+remove_box(void **state)
+{
+	struct box *b = *state;
+	pid_t pids[4];
+
+	while (b->sb != NULL && b->driver->close(b->sb, pids, ARRAY_LEN(pids)) == E_BUSY)
+		continue;
+	io_close(&b->out_fd);
+	buf_done(&b->out);
+	must(sandbox_remove_tree(AT_FDCWD, b->base) == 0);
+	free(b);
+	return 0;
+}
+
+static void
+close_box(struct box *b)
+{
+	pid_t pids[4];
+	int r;
+
+	do
+		r = b->driver->close(b->sb, pids, ARRAY_LEN(pids));
+	while (r == E_BUSY);
+	assert_int_equal(r, 0);
+	b->sb = NULL;
+	b->process = NULL;
+}
+
+static int
+is_bwrap(const struct box *b)
+{
+	return b->driver == &sandbox_driver_bwrap;
+}
+
+/* ---- the table: what a command prints ------------------------------------------------ */
+
+struct row {
+	const char *what;
+	const char *command;
+	const char *bwrap; /* What it prints; NULL: not looked at. */
+	const char *none;
+};
+
+static const struct row rows[] = {
+	{ "pipefail", "false | true; echo no", "", "" },
+	{ "stdin is empty", "cat; echo end", "end\n", "end\n" },
+	{ "own session and group, no terminal",
+	    "set -- $(cat /proc/$$/stat); [ $5 = $$ ] && [ $6 = $$ ] && echo $7", "0\n",
+	    "0\n" },
+	{ "umask", "umask", "0022\n", "0022\n" },
+	{ "signals", "grep -E 'Sig(Blk|Ign)' /proc/self/status | tr -d '\\t\\n'",
+	    "SigBlk:0000000000000000SigIgn:0000000000000000",
+	    "SigBlk:0000000000000000SigIgn:0000000000000000" },
+	{ "no new privileges", "grep NoNewPrivs /proc/self/status", "NoNewPrivs:\t1\n",
+	    "NoNewPrivs:\t1\n" },
+	{ "no capability",
+	    "grep -hE 'Cap(Prm|Eff|Amb)' /proc/self/status | tr -d 'CapPrmEfAb:\\t\\n0'", "",
+	    "" },
+	{ "no core", "ulimit -c; ulimit -Hc", "0\n0\n", "0\n0\n" },
+	{ "limits", "ulimit -u; ulimit -d", "2345\n1048576\n", "2345\n1048576\n" },
+	{ "oom score", "cat /proc/self/oom_score_adj", "500\n", "500\n" },
+	{ "PID namespace", "[ $$ -lt 10 ] && echo own || echo host", "own\n", "host\n" },
+	{ "init is closed", "cat /proc/1/environ 2> /dev/null || echo closed", "closed\n",
+	    "closed\n" },
+	{ "read-only system",
+	    "for d in / /usr /etc /usr/bin /dev/pts /home; do touch $d/x 2> /dev/null && echo $d; "
+	    "done; true",
+	    "", "" },
+	{ "workspace", "pwd", "/workspace\n", NULL },
+	{ "home", "echo h > /home/anvil/f && cat /home/anvil/f", "h\n", NULL },
+	{ "tmp is its own", "ls /tmp | wc -l", "0\n", NULL },
+	{ "objects",
+	    "cat /mirror/objects/pack; touch /mirror/objects/x 2> /dev/null || echo ' ro'",
+	    "objects ro\n", NULL },
+	{ "a hidden file", "cat /etc/passwd 2> /dev/null | wc -c", "0\n", NULL },
+	{ "a hidden directory", "ls /usr/share/doc | wc -l", "0\n", NULL },
+	{ "anvil's configuration", "ls /etc/anvil 2> /dev/null | wc -l", "0\n", NULL },
+	{ "nothing else at the root", "echo /[r-v]* /m* /w*",
+	    "/sbin /tmp /usr /mirror /workspace\n", NULL },
+	{ "null device", "echo x > /dev/null && echo ok", "ok\n", "ok\n" },
+	{ "host name", "uname -n", "anvil\n", NULL },
+};
+
+static void
+every_row_of_the_table_holds(void **state)
+{
+	struct box *b = *state;
+	sigset_t blocked;
+
+	/* What a step must not inherit. */
+	(void)sigemptyset(&blocked);
+	(void)sigaddset(&blocked, SIGUSR1);
+	(void)sigprocmask(SIG_BLOCK, &blocked, NULL);
+	(void)signal(SIGUSR2, SIG_IGN);
+	(void)umask(077);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *want = is_bwrap(b) ? rows[i].bwrap : rows[i].none;
+		const char *got;
+
+		if (want == NULL)
+			continue;
+		got = run_shell(b, rows[i].command);
+		if (strcmp(got, want) != 0)
+			(void)fprintf(stderr, "%s, %s\n", b->driver->name, rows[i].what);
+		assert_string_equal(got, want);
+	}
+}
+
+static void
+environment_is_exactly_what_was_given(void **state)
+{
+	const char *const argv[] = { "env", NULL };
+
+	assert_string_equal(
+	    run_argv(*state, argv, "."), "PATH=/usr/bin:/bin\nHOME=/nowhere\nX=a b\n");
+}
+
+static void
+step_has_three_descriptors(void **state)
+{
+	const char *const argv[] = { "ls", "/proc/self/fd", NULL };
+
+	/* The fourth is that of the directory which ls reads. */
+	assert_string_equal(run_argv(*state, argv, "."), "0\n1\n2\n3\n");
+}
+
+static void
+status_and_signal_are_told_apart(void **state)
+{
+	struct box *b = *state;
+
+	(void)run_shell(b, "true");
+	assert_int_equal(b->result.end, SANDBOX_EXITED);
+	assert_int_equal(b->result.code, 0);
+	(void)run_shell(b, "exit 77");
+	assert_int_equal(b->result.end, SANDBOX_EXITED);
+	assert_int_equal(b->result.code, 77);
+	(void)run_shell(b, "kill -SEGV $$");
+	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
+	assert_int_equal(b->result.code, SIGSEGV);
+	(void)run_shell(b, "sh -c 'kill -9 $$'; true");
+	assert_int_equal(b->result.end, SANDBOX_EXITED);
+	assert_int_equal(b->result.code, 137);
+	assert_int_equal(b->result.nleft, 0);
+}
+
+static void
+workspace_persists_and_processes_do_not(void **state)
+{
+	struct box *b = *state;
+
+	(void)run_shell(b, "echo kept > file; sleep 1000 & cd /; export Y=1");
+	assert_string_equal(run_shell(b, "cat file; echo ${Y-unset}; jobs"), "kept\nunset\n");
+}
+
+static void
+leftovers_are_killed_and_named(void **state)
+{
+	struct box *b = *state;
+
+	/* A job, one in its own session, and a daemon whose parent has ended.  Each has the
+	 * pipe, so reading to its end is the proof. */
+	(void)run_shell(b,
+	    "sleep 1000 & setsid sleep 1001 & (setsid sh -c 'sleep 1002 & wait' &); "
+	    "while [ $(grep -l sleep /proc/[0-9]*/comm 2> /dev/null | wc -l) -lt 3 ]; do :; done");
+	assert_int_equal(b->result.end, SANDBOX_EXITED);
+	assert_int_equal(b->result.code, 0);
+	assert_int_equal(b->result.nleft, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(strcmp(b->result.left[i].name, "sleep") == 0 ||
+		    strcmp(b->result.left[i].name, "sh") == 0);
+		assert_true(b->result.left[i].pid > 1);
+	}
+}
+
+static void
+many_leftovers_are_counted_and_ten_named(void **state)
+{
+	struct box *b = *state;
+
+	(void)run_shell(
+	    b, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 1000 & done");
+	assert_int_equal(b->result.nleft, 15);
+	assert_true(b->result.left[SANDBOX_LEFT_MAX - 1].pid > 1);
+}
+
+static void
+processes_that_breed_are_all_killed(void **state)
+{
+	struct box *b = *state;
+
+	(void)run_shell(b,
+	    "cat > breed <<'E'\ntrap '' TERM INT HUP\nwhile :; do sleep 0.01 & sleep 0.01; done\nE\n"
+	    "for i in 1 2 3; do setsid sh breed & done; sleep 0.05");
+	assert_true(b->result.nleft >= 3);
+}
+
+static void
+term_reaches_every_process_and_kill_cannot_be_outlived(void **state)
+{
+	struct box *b = *state;
+
+	assert_int_equal(spawn_shell(b, "echo ready; sleep 1000 & setsid sleep 1001"), 0);
+	await_text(b, "ready");
+	assert_int_equal(b->driver->signal(b->sb, SIGTERM), 0);
+	await(b);
+	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
+	assert_int_equal(b->result.code, SIGTERM);
+	(void)drain(b);
+
+	assert_int_equal(
+	    spawn_shell(
+		b, "trap 'echo heard' TERM; echo ready; while :; do sleep 0.01 || true; done"),
+	    0);
+	await_text(b, "ready");
+	assert_int_equal(b->driver->signal(b->sb, SIGTERM), 0);
+	await_text(b, "heard");
+	assert_int_equal(b->driver->signal(b->sb, SIGKILL), 0);
+	await(b);
+	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
+	assert_int_equal(b->result.code, SIGKILL);
+	(void)drain(b);
+}
+
+static void
+stopped_process_hears_term(void **state)
+{
+	struct box *b = *state;
+
+	assert_int_equal(spawn_shell(b, "(echo ready; kill -STOP $BASHPID) ; true"), 0);
+	await_text(b, "ready");
+	assert_int_equal(b->driver->signal(b->sb, SIGTERM), 0);
+	await(b);
+	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
+	(void)drain(b);
+}
+
+static void
+directory_must_be_beneath_the_workspace(void **state)
+{
+	struct box *b = *state;
+	const char *const argv[] = { "sh", "-c", "basename $(pwd -P)", NULL };
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/sub", b->ws);
+	assert_int_equal(mkdir(path, 0755), 0);
+	(void)snprintf(path, sizeof(path), "%s/inner", b->ws);
+	assert_int_equal(symlink("sub", path), 0);
+	(void)snprintf(path, sizeof(path), "%s/outer", b->ws);
+	assert_int_equal(symlink("..", path), 0);
+	(void)snprintf(path, sizeof(path), "%s/away", b->ws);
+	assert_int_equal(symlink("/tmp", path), 0);
+	make_file(b->ws, "file", "");
+	assert_string_equal(run_argv(b, argv, "sub"), "sub\n");
+	assert_string_equal(run_argv(b, argv, "./inner"), "sub\n");
+	assert_string_equal(run_argv(b, argv, "sub/../inner"), "sub\n");
+	assert_int_equal(spawn(b, argv, "outer"), E_NOENT);
+	assert_int_equal(spawn(b, argv, "away"), E_NOENT);
+	assert_int_equal(spawn(b, argv, ".."), E_NOENT);
+	assert_int_equal(spawn(b, argv, "gone"), E_NOENT);
+	assert_int_equal(spawn(b, argv, "file"), E_NOENT);
+	assert_string_equal(run_argv(b, argv, "sub"), "sub\n");
+}
+
+static void
+missing_program_is_a_broken_step(void **state)
+{
+	struct box *b = *state;
+	const char *const argv[] = { "no-such-program", NULL };
+
+	(void)run_argv(b, argv, ".");
+	assert_int_equal(b->result.end, SANDBOX_BROKEN);
+	assert_string_equal(b->result.problem.reason,
+	    "the step's shell did not start: No such file or directory");
+}
+
+static void
+oversized_order_is_refused_and_the_next_one_runs(void **state)
+{
+	struct box *b = *state;
+	char *huge = mem_alloc(100000);
+	const char *const argv[] = { "echo", huge, NULL };
+	const char *const small[] = { "echo", "x", NULL };
+
+	assert_non_null(huge);
+	memset(huge, 'x', 99999);
+	huge[99999] = '\0';
+	assert_int_equal(spawn(b, argv, "."), E_SANDBOX);
+	assert_string_equal(run_argv(b, small, "."), "x\n");
+	(void)mem_free(huge);
+}
+
+static void
+prepared_surroundings_serve_the_next_step(void **state)
+{
+	struct box *b = *state;
+
+	for (int i = 0; i < 3; i++) {
+		b->driver->prepare(b->sb);
+		b->driver->prepare(b->sb);
+		/* Made after the preparation, seen all the same. */
+		make_file(b->ws, "late", "late\n");
+		assert_string_equal(run_shell(b, "cat late; rm late"), "late\n");
+		assert_int_equal(b->result.end, SANDBOX_EXITED);
+	}
+	b->driver->prepare(b->sb);
+	close_box(b);
+}
+
+static void
+close_ends_a_running_step(void **state)
+{
+	struct box *b = *state;
+
+	assert_int_equal(
+	    spawn_shell(
+		b, "trap '' TERM; setsid sleep 1000 & echo ready; while :; do sleep 1; done"),
+	    0);
+	await_text(b, "ready");
+	close_box(b);
+	(void)drain(b);
+}
+
+static void
+close_right_after_spawn_ends_the_step(void **state)
+{
+	struct box *b = *state;
+
+	for (int i = 0; i < 20; i++) {
+		if (b->sb == NULL)
+			open_box(b);
+		assert_int_equal(spawn_shell(b, "while :; do sleep 1; done"), 0);
+		close_box(b);
+		(void)drain(b);
+	}
+}
+
+/* At any point of its start, so that one of these hits each. */
+static void
+bwrap_killed_while_it_starts_leaves_nothing(void **state)
+{
+	struct box *b = *state;
+
+	for (int i = 0; i < 60; i++) {
+		struct pollfd none = { .fd = -1, .events = 0 };
+		struct timespec wait = { 0, i * 50000 };
+
+		assert_int_equal(spawn_shell(b, "sleep 1000"), 0);
+		(void)ppoll(&none, 1, &wait, NULL);
+		assert_int_equal(io_pidfd_signal(sandbox_process_fd(b->process), SIGKILL), 0);
+		await(b);
+		(void)drain(b);
+	}
+}
+
+static void
+step_dies_with_its_run(void **state)
+{
+	struct box *b = *state;
+	int pipe_fds[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		const char *const argv[] = { "sh", "-c", "echo ready; exec sleep 1000", NULL };
+
+		(void)close(pipe_fds[0]);
+		(void)prctl(PR_SET_DUMPABLE, 0);
+		if (b->driver->spawn(b->sb, argv, plain_env, ".", pipe_fds[1], pipe_fds[1],
+			&b->process, &b->problem) < 0)
+			_exit(1);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(pipe_fds[1]);
+	b->out_fd = pipe_fds[0];
+	await_text(b, "ready");
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	(void)drain(b);
+}
+
+static void
+bwrap_killed_from_outside_takes_the_step_along(void **state)
+{
+	struct box *b = *state;
+
+	assert_int_equal(spawn_shell(b, "echo ready; sleep 1000"), 0);
+	await_text(b, "ready");
+	assert_int_equal(io_pidfd_signal(sandbox_process_fd(b->process), SIGKILL), 0);
+	await(b);
+	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
+	assert_int_equal(b->result.code, SIGKILL);
+	(void)drain(b);
+}
+
+static void
+bwrap_that_fails_says_why(void **state)
+{
+	struct box *b = *state;
+
+	close_box(b);
+	b->paths.objects = "/nonexistent/objects";
+	open_box(b);
+	(void)run_shell(b, "true");
+	assert_int_equal(b->result.end, SANDBOX_BROKEN);
+	assert_non_null(strstr(b->result.problem.reason, "/nonexistent/objects"));
+}
+
+static void
+bwrap_shows_nothing_of_the_host(void **state)
+{
+	struct box *b = *state;
+	char command[256];
+
+	(void)snprintf(command, sizeof(command),
+	    "ls -d %s /proc/%d /run/anvil /var /root /srv 2> /dev/null; kill -0 %d 2> /dev/null && "
+	    "echo sees; true",
+	    b->base, getpid(), getpid());
+	assert_string_equal(run_shell(b, command), "");
+}
+
+static void
+missing_init_is_said_at_open(void **state)
+{
+	struct box *b = *state;
+
+	close_box(b);
+	b->paths.init_path = "/nonexistent/anvil-init";
+	assert_int_equal(
+	    b->driver->open(&b->paths, &b->limits, &b->sb, &b->problem), E_SANDBOX);
+	b->sb = NULL;
+	assert_non_null(strstr(b->problem.reason, "/nonexistent/anvil-init"));
+}
+
+static void
+every_failed_allocation_is_survived(void **state)
+{
+	struct box *b = *state;
+	const char *const argv[] = { "echo", "x", NULL };
+	long n;
+
+	close_box(b);
+	for (n = 0;; n++) {
+		int r, hit;
+
+		mem_fault_arm(n);
+		r = b->driver->open(&b->paths, &b->limits, &b->sb, &b->problem);
+		if (r == 0)
+			r = spawn(b, argv, ".");
+		hit = mem_fault_hit();
+		mem_fault_arm(-1);
+		if (r == 0) {
+			await(b);
+			assert_string_equal(drain(b), "x\n");
+		}
+		if (b->sb != NULL)
+			close_box(b);
+		if (!hit)
+			break;
+		assert_int_equal(r, E_NOMEM);
+	}
+	assert_true(n > 0);
+}
+
+static void
+description_names_driver_and_limits(void **state)
+{
+	struct box *b = *state;
+	char text[1024];
+
+	b->driver->describe(b->sb, text, sizeof(text));
+	assert_non_null(
+	    strstr(text, is_bwrap(b) ? "Sandbox: bwrap. " : "Sandbox: none. Steps run"));
+	assert_non_null(strstr(text,
+	    "Limits: memory 1073741824 bytes each process (RLIMIT_DATA); processes 2345 "
+	    "(RLIMIT_NPROC).\n"));
+}
+
+static void
+probe_finds_the_driver_usable(void **state)
+{
+	struct box *b = *state;
+	struct sandbox_problem problem = { 0 };
+
+	assert_int_equal(b->driver->probe(&problem), 0);
+}
+
+static void
+drivers_are_found_by_name(void **state)
+{
+	(void)state;
+	assert_ptr_equal(sandbox_driver_find("bwrap"), &sandbox_driver_bwrap);
+	assert_ptr_equal(sandbox_driver_find("none"), &sandbox_driver_none);
+	assert_null(sandbox_driver_find("podman"));
+	assert_null(sandbox_driver_find(""));
+}
+
+static void
+root_is_refused_with_the_remedy(void **state)
+{
+	struct sandbox_problem problem = { 0 };
+	struct sandbox_paths paths = { 0 };
+	struct sandbox_limits limits = { 0, 0 };
+	struct sandbox *sb;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(sandbox_driver_bwrap.probe(&problem), E_SANDBOX);
+	assert_non_null(strstr(problem.reason, "root"));
+	assert_non_null(strstr(problem.remedy, "user:"));
+	assert_int_equal(sandbox_driver_bwrap.open(&paths, &limits, &sb, &problem), E_SANDBOX);
+}
+
+/* ---- running ------------------------------------------------------------------------ */
+
+#define BWRAP(fn)                                               \
+	{                                                       \
+		"bwrap: " #fn, fn, make_bwrap, remove_box, NULL \
+	}
+#define NONE(fn)                                              \
+	{                                                     \
+		"none: " #fn, fn, make_none, remove_box, NULL \
+	}
+#define BOTH(fn) BWRAP(fn), NONE(fn)
+
+static int
+run_unprivileged(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(every_row_of_the_table_holds),
+		BOTH(environment_is_exactly_what_was_given),
+		BOTH(step_has_three_descriptors),
+		BOTH(status_and_signal_are_told_apart),
+		BOTH(workspace_persists_and_processes_do_not),
+		BOTH(leftovers_are_killed_and_named),
+		BOTH(many_leftovers_are_counted_and_ten_named),
+		BOTH(processes_that_breed_are_all_killed),
+		BOTH(term_reaches_every_process_and_kill_cannot_be_outlived),
+		BOTH(stopped_process_hears_term),
+		BOTH(directory_must_be_beneath_the_workspace),
+		BOTH(missing_program_is_a_broken_step),
+		BOTH(oversized_order_is_refused_and_the_next_one_runs),
+		BOTH(prepared_surroundings_serve_the_next_step),
+		BOTH(close_ends_a_running_step),
+		BOTH(close_right_after_spawn_ends_the_step),
+		BOTH(step_dies_with_its_run),
+		BWRAP(bwrap_killed_from_outside_takes_the_step_along),
+		BWRAP(bwrap_killed_while_it_starts_leaves_nothing),
+		BWRAP(bwrap_that_fails_says_why),
+		BWRAP(bwrap_shows_nothing_of_the_host),
+		BOTH(missing_init_is_said_at_open),
+		BOTH(every_failed_allocation_is_survived),
+		BOTH(description_names_driver_and_limits),
+		BOTH(probe_finds_the_driver_usable),
+	};
+
+	must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+/* In a child, because nothing takes root back, and because `none` counts every descendant. */
+static int
+run_in_child(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (geteuid() == 0)
+			must(setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 &&
+			    setuid(NOBODY) == 0);
+		/* The leak check reads the process's own memory maps. */
+		must(prctl(PR_SET_DUMPABLE, 1) == 0);
+		exit(run_unprivileged() != 0);
+	}
+	must(pid > 0 && waitpid(pid, &status, 0) == pid);
+	return status != 0;
+}
+
+int
+main(int argc, char *argv[])
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(drivers_are_found_by_name),
+		cmocka_unit_test(root_is_refused_with_the_remedy),
+	};
+
+	if (argc > 1 && strcmp(argv[1], SANDBOX_INIT_NAME) == 0)
+		_exit(sandbox_init_main(argc, argv));
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0 || run_in_child() != 0;
+}
