@@ -36,6 +36,7 @@
 #include "lib/actor/host.h"
 #include "lib/actor/proc.h"
 #include "lib/actor/timer.h"
+#include "lib/actor/trace.h"
 #include "lib/actor/turn.h"
 #include "lib/actor/worker.h"
 

@@ -6,12 +6,33 @@
 #include <string.h>
 
 #include "lib/actor/inside.h"
+#include "lib/actor/trace.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
 /* ---- who is connected ---- */
+
+static void
+trace_link(const char *what, const struct rpc_peer *p)
+{
+	if (trace_on(TRACE_LINK))
+		log_event(LOG_LEVEL_INFO, "trace_link", LOG_STR("what", what),
+		    LOG_STR("peer", rpc_peer_address(p)), LOG_INT("peerPid", rpc_peer_pid(p)));
+}
+
+/* Lengths only: bodies may hold secrets. */
+static void
+conn_on_trace(void *arg, struct rpc_peer *p, char dir, const char *body, size_t n)
+{
+	char arrow[2] = { dir, '\0' };
+
+	(void)arg;
+	(void)body;
+	log_event(LOG_LEVEL_INFO, "trace_wire", LOG_STR("dir", arrow),
+	    LOG_STR("peer", rpc_peer_address(p)), LOG_INT("bytes", n));
+}
 
 static void
 conn_on_close(void *arg, struct rpc_peer *p, int err)
@@ -22,6 +43,7 @@ conn_on_close(void *arg, struct rpc_peer *p, int err)
 	(void)err;
 	LIST_REMOVE(c, entry);
 	a->nconns--;
+	trace_link("closed", p);
 	if (a->desc->on_peer_down != NULL)
 		a->desc->on_peer_down(a->ctx, p);
 	(void)rpc_peer_free(c->peer);
@@ -39,8 +61,9 @@ conn_on_request(void *arg, struct rpc_peer *p, struct rpc_request *req)
 static void
 actor_on_peer(void *arg, struct rpc_peer *p)
 {
-	static const struct rpc_peer_ops ops = { .on_request = conn_on_request,
-		.on_close = conn_on_close };
+	const struct rpc_peer_ops ops = { .on_request = conn_on_request,
+		.on_close = conn_on_close,
+		.on_trace = trace_on(TRACE_WIRE) ? conn_on_trace : NULL };
 	struct actor *a = arg;
 	struct conn *c = mem_calloc(1, sizeof(*c));
 
@@ -54,6 +77,7 @@ actor_on_peer(void *arg, struct rpc_peer *p)
 	LIST_INSERT_HEAD(&a->conns, c, entry);
 	a->nconns++;
 	rpc_peer_set_ops(p, &ops, c);
+	trace_link("accepted", p);
 	if (a->desc->on_peer_up != NULL)
 		a->desc->on_peer_up(a->ctx, p);
 }
@@ -126,6 +150,7 @@ out_on_up(void *arg, struct link *l, struct rpc_peer *p)
 {
 	struct out_link *o = arg;
 
+	trace_link("up", p);
 	if (o->ops.on_up != NULL)
 		o->ops.on_up(o->arg, l, p);
 }

@@ -16,6 +16,7 @@
 #include "lib/actor/inside.h"
 #include "lib/actor/options.h"
 #include "lib/actor/timer.h"
+#include "lib/actor/trace.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
@@ -108,6 +109,7 @@ proc_start(const struct proc_role *role, int argc, char *argv[])
 	log_set_component(role->program);
 	(void)umask(0077);
 	ignore_sigpipe();
+	trace_set(getenv("ANVIL_TRACE"));
 	read_start(p);
 	if (!p->options.check)
 		tie_to_parent(p);

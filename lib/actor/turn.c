@@ -7,6 +7,7 @@
 
 #include "lib/actor/crash.h"
 #include "lib/actor/inside.h"
+#include "lib/actor/trace.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -161,6 +162,9 @@ turn_commit(struct actor *a)
 		batch_lost(a);
 		return E_STORAGE;
 	}
+	if (trace_on(TRACE_BATCH))
+		log_event(LOG_LEVEL_INFO, "trace_batch", LOG_INT("turns", nturns),
+		    LOG_INT("us", mono_diff_us(a->batch_from, clock_mono())));
 	a->ncommits++;
 	a->ncommitted += nturns;
 	a->writing = 0;
@@ -320,7 +324,12 @@ queue_answer(struct actor *a, struct method_entry *m, struct rpc_request *req, i
 static void
 note(struct actor *a, const char *name, const char *request_id, int r, struct mono_time from)
 {
-	crash_note_turn(name, request_id, r, (uint32_t)mono_diff_us(from, clock_mono()));
+	uint32_t us = (uint32_t)mono_diff_us(from, clock_mono());
+
+	crash_note_turn(name, request_id, r, us);
+	if (trace_on(TRACE_TURN))
+		log_event(LOG_LEVEL_INFO, "trace_turn", LOG_STR("method", name),
+		    LOG_INT("us", us), LOG_STR("verdict", r > 0 ? "parked" : err_symbol(r)));
 	arena_reset(a->arena);
 	log_set_request("");
 }
