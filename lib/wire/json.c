@@ -1,86 +1,8 @@
 #include "lib/wire/json.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "lib/base/err.h"
 #include "lib/base/json_text.h"
 #include "lib/base/mem.h"
-
-#define PARSE_FLAGS (JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY)
-
-/* Set when an allocation of jansson failed: it then reports whatever it was about to read as
- * invalid, and its allocator has no argument that could tell. */
-static _Thread_local int starved;
-
-/* Deepest nesting of brackets outside strings.  Text that is not JSON gives some number. */
-static unsigned
-nesting(const char *p, size_t n, unsigned stop_over)
-{
-	unsigned depth = 0, most = 0;
-
-	for (size_t at = 0; at < n; at++) {
-		switch (p[at]) {
-		case '"':
-			for (at++; at < n && p[at] != '"'; at++)
-				at += p[at] == '\\';
-			break;
-		case '[':
-		case '{':
-			if (++depth > most && (most = depth) > stop_over)
-				return most;
-			break;
-		case ']':
-		case '}': depth -= depth != 0; break;
-		default: break;
-		}
-	}
-	return most;
-}
-
-static int
-parse(const char *p, size_t n, unsigned max_depth, json_t **ret, json_error_t *error)
-{
-	error->position = 0;
-	if (n == 0)
-		return E_PARSE;
-	if (nesting(p, n, max_depth) > max_depth)
-		return E_DEEP;
-	starved = 0;
-	*ret = json_loadb(p, n, PARSE_FLAGS, error);
-	if (*ret != NULL)
-		return 0;
-	return starved || json_error_code(error) == json_error_out_of_memory ? E_NOMEM : E_PARSE;
-}
-
-int
-json_text_parse(const char *p, size_t n, unsigned max_depth, json_t **ret)
-{
-	json_error_t error;
-	json_t *j = NULL;
-	int r = parse(p, n, max_depth, &j, &error);
-
-	if (r == 0)
-		*ret = j;
-	return r;
-}
-
-void
-json_text_why(const char *p, size_t n, unsigned max_depth, char *out, size_t size)
-{
-	CLEANUP(json_unrefp) json_t *j = NULL;
-	json_error_t error;
-	int r = parse(p, n, max_depth, &j, &error);
-
-	if (r == 0)
-		out[0] = '\0';
-	else if (n == 0)
-		(void)snprintf(out, size, "The text is empty.");
-	else if (r == E_PARSE)
-		(void)snprintf(out, size, "Not valid JSON at byte %d.", error.position);
-	else
-		(void)snprintf(out, size, "%s", err_text(r));
-}
 
 static int
 add_piece(const char *p, size_t n, void *arg)
@@ -88,31 +10,65 @@ add_piece(const char *p, size_t n, void *arg)
 	return buf_add(arg, p, n) < 0 ? -1 : 0;
 }
 
+static void
+dump_object(struct buf *out, json_t *object)
+{
+	const char *name;
+	json_t *value;
+	size_t n;
+	int first = 1;
+
+	buf_add_byte(out, '{');
+	json_object_keylen_foreach(object, name, n, value)
+	{
+		if (!first)
+			buf_add_byte(out, ',');
+		first = 0;
+		json_text_string(out, name, n);
+		buf_add_byte(out, ':');
+		json_text_dump(out, value);
+	}
+	buf_add_byte(out, '}');
+}
+
+static void
+dump_array(struct buf *out, const json_t *list)
+{
+	buf_add_byte(out, '[');
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		if (i != 0)
+			buf_add_byte(out, ',');
+		json_text_dump(out, json_array_get(list, i));
+	}
+	buf_add_byte(out, ']');
+}
+
 int
 json_text_dump(struct buf *out, const json_t *j)
 {
 	switch (j == NULL ? JSON_NULL : json_typeof(j)) {
-	case JSON_NULL: return buf_add(out, "null", 4);
-	case JSON_TRUE: return buf_add(out, "true", 4);
-	case JSON_FALSE: return buf_add(out, "false", 5);
-	case JSON_INTEGER: return buf_add_int(out, json_integer_value(j));
+	case JSON_NULL: buf_add(out, "null", 4); break;
+	case JSON_TRUE: buf_add(out, "true", 4); break;
+	case JSON_FALSE: buf_add(out, "false", 5); break;
+	case JSON_INTEGER: buf_add_int(out, json_integer_value(j)); break;
 	case JSON_STRING:
-		return json_text_string(out, json_string_value(j), json_string_length(j));
-	default: break;
+		json_text_string(out, json_string_value(j), json_string_length(j));
+		break;
+	case JSON_ARRAY: dump_array(out, j); break;
+	case JSON_OBJECT: dump_object(out, (json_t *)(uintptr_t)j); break;
+	case JSON_REAL:
+		/* Its only failure is that of add_piece(). */
+		if (json_dump_callback(j, add_piece, out, JSON_ENCODE_ANY) != 0)
+			out->failed = 1;
+		break;
 	}
-	/* jansson's own failure can only be memory: every value that it parsed can be printed. */
-	if (json_dump_callback(j, add_piece, out, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
-		out->failed = 1;
 	return out->failed ? E_NOMEM : 0;
 }
 
 static void *
 take(size_t size)
 {
-	void *p = mem_alloc(size);
-
-	starved |= p == NULL;
-	return p;
+	return mem_alloc(size);
 }
 
 void

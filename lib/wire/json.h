@@ -20,8 +20,8 @@ json_unrefp(json_t **j)
 /*
  * Reads exactly one value, with nothing but white space around it.  Refused: invalid UTF-8, a
  * byte order mark, duplicate members, lone surrogates, numbers that fit neither int64_t nor
- * double.  U+0000 may stand in strings, not in names.  Nesting is counted before anything is
- * built: a scalar has depth 0, `[]` has 1.  0, E_PARSE, E_DEEP, E_NOMEM.
+ * double.  U+0000 may stand in strings, not in names.  A scalar has depth 0, `[]` has 1.
+ * 0, E_PARSE, E_DEEP (whichever is met first), E_NOMEM.
  */
 int json_text_parse(const char *p, size_t n, unsigned max_depth, json_t **ret);
 
@@ -31,8 +31,8 @@ void json_text_why(const char *p, size_t n, unsigned max_depth, char *out, size_
 /* Adds ${j} (any value; NULL: null) as text without white space.  0 or E_NOMEM. */
 int json_text_dump(struct buf *out, const json_t *j);
 
-/* Makes jansson allocate through lib/base/mem.h, so that tests can starve it and a want of
- * memory is not taken for bad JSON.  Once, at start, before the first value exists. */
+/* Makes jansson allocate through lib/base/mem.h, so that tests can starve it.  Once, at start,
+ * before the first value exists. */
 void json_text_use_mem(void);
 
 #endif
