@@ -223,7 +223,8 @@ proc_actor(struct proc *p, const struct actor_desc *desc, const struct actor_pla
 		if (dir == NULL || crash_catch(dir, place->address) < 0)
 			log_plain(LOG_LEVEL_WARN, "crash_note_unavailable");
 	}
-	here.supervisor_pid = p->supervisor_pid;
+	/* Who outlives one supervisor must let the next one in. */
+	here.supervisor_pid = p->role->outlives_supervisor ? 0 : p->supervisor_pid;
 	r = actor_new(desc, &here, &p->actor, &why);
 	if (r < 0) {
 		log_event(LOG_LEVEL_ERROR, "actor_failed", LOG_STR("errorCode", err_symbol(r)),

@@ -290,33 +290,60 @@ turn_end(struct actor *a, int write, size_t from, int r)
 	return r;
 }
 
-/* Queues the answer of a turn, or gives it at once when there is no memory to queue it. */
 static void
-queue_answer(struct actor *a, struct method_entry *m, struct rpc_request *req, int err,
-    const char *message, const void *result)
+item_reply(struct item *it, enum item_kind kind, struct method_entry *m,
+    struct rpc_request *req, int err)
+{
+	it->kind = kind;
+	it->u.reply.req = req;
+	it->u.reply.method = m;
+	it->u.reply.err = err;
+}
+
+/* Queues a result.  0 or E_NOMEM: then nothing is queued. */
+static int
+queue_result(
+    struct actor *a, struct method_entry *m, struct rpc_request *req, const void *result)
 {
 	struct buf *text = &a->round.text;
 	size_t at = text->len;
 	struct item *it;
 
-	if (err >= 0 && m->row->encode != NULL && m->row->encode(text, result) < 0)
-		err = E_NOMEM;
-	else if (err < 0 && message != NULL && message[0] != '\0')
-		buf_add(text, message, strlen(message) + 1);
-	if (text->failed) {
+	if (m->row->encode != NULL)
+		(void)m->row->encode(text, result);
+	it = text->failed ? NULL : item_add(a);
+	if (it == NULL) {
 		text->len = at;
 		text->failed = 0;
-		err = E_NOMEM;
+		return E_NOMEM;
 	}
-	it = item_add(a);
+	item_reply(it, ITEM_RESULT, m, req, 0);
+	it->u.reply.at = at;
+	it->u.reply.n = text->len - at;
+	return 0;
+}
+
+/* Queues an error, or gives it at once when there is no memory to queue it. */
+static void
+queue_error(struct actor *a, struct method_entry *m, struct rpc_request *req, int err,
+    const char *message)
+{
+	struct buf *text = &a->round.text;
+	size_t at = text->len;
+	struct item *it = item_add(a);
+
 	if (it == NULL) {
-		answer(m, req, E_NOMEM, NULL, 0);
+		answer(m, req, err, message, 0);
 		return;
 	}
-	it->kind = err < 0 ? ITEM_ERROR : ITEM_RESULT;
-	it->u.reply.req = req;
-	it->u.reply.method = m;
-	it->u.reply.err = err;
+	item_reply(it, ITEM_ERROR, m, req, err);
+	if (message == NULL || message[0] == '\0')
+		return;
+	if (buf_add(text, message, strlen(message) + 1) < 0) {
+		text->len = at;
+		text->failed = 0;
+		return;
+	}
 	it->u.reply.at = at;
 	it->u.reply.n = text->len - at;
 }
@@ -347,7 +374,7 @@ turn_serve(struct actor *a, struct rpc_peer *p, struct rpc_request *req, struct 
 	struct mono_time from = clock_mono();
 	char request_id[RPC_REQUEST_ID_SIZE];
 	size_t first = a->round.nitems;
-	int r = 0;
+	int r = 0, told = 0;
 
 	must(a->turn == NULL);
 	memcpy(request_id, req->request_id, sizeof(request_id));
@@ -363,10 +390,13 @@ turn_serve(struct actor *a, struct rpc_peer *p, struct rpc_request *req, struct 
 	crash_note_now(m->row->name);
 	r = m->row->run(m->builtin ? (void *)a : a->ctx, &t, params, result);
 	must((r == TURN_PARKED) == (t.request == NULL));
+	/* Before the savepoint ends: what cannot be told is not done either. */
+	if (r == 0 && (r = queue_result(a, m, req, result)) == 0)
+		told = 1;
 	r = turn_end(a, m->row->turn == RPC_TURN_WRITE, first, r);
 	crash_note_now(NULL);
-	if (t.request != NULL)
-		queue_answer(a, m, req, r, t.message, result);
+	if (r < 0 && t.request != NULL && !told)
+		queue_error(a, m, req, r, r == E_STORAGE ? NULL : t.message);
 	note(a, m->row->name, request_id, r, from);
 	batch_pace(a);
 }
@@ -457,7 +487,10 @@ parked_answer(struct parked *p, int err, const char *message, const void *result
 
 	if (req == NULL)
 		return;
-	queue_answer(a, m, req, err, message, result);
+	if (err == 0)
+		err = queue_result(a, m, req, result);
+	if (err < 0)
+		queue_error(a, m, req, err, message);
 	/* Outside of turns and batches nothing else will send it. */
 	if (a->turn == NULL && !a->writing)
 		round_leave(a, 0);
