@@ -104,7 +104,8 @@ reap() {
 	say "$(printf '%-5s%-52s%4d passed%6d.%d s' $verdict "$name" "$p" $((tenths / 10)) $((tenths % 10)))"
 	if [ "$f" != 0 ]; then
 		failures+=("$name ($log)")
-		tail -n 40 "$log" | sed 's/^/    | /'
+		# What make did all the same is no news.
+		grep -vE '^  (CC|LINK|GEN) ' "$log" | tail -n 40 | sed 's/^/    | /'
 	elif [ "$s" != 0 ]; then
 		tail -n 1 "$log" | sed 's/^/    | /'
 	fi
