@@ -50,24 +50,33 @@ add_code_type(struct gen *g)
 }
 
 static void
+add_code(struct gen *g, const char *name, int status)
+{
+	if (name == NULL)
+		gen_fail(g, "x-codes.%d: a code must be a string", status);
+	for (size_t i = 0; i < g->ncodes; i++)
+		if (strcmp(g->codes[i].name, name) == 0)
+			gen_fail(g, "the code %s stands twice", name);
+	g->codes = gen_grow(g->codes, g->ncodes, sizeof(*g->codes));
+	g->codes[g->ncodes++] = (struct gcode) { name, status };
+}
+
+static void
 load_codes(struct gen *g)
 {
 	const char *status;
 	json_t *list, *j;
 	size_t i;
 
-	json_object_foreach (json_object_get(g->doc, "x-codes"), status, list)
-		json_array_foreach (list, i, j) {
-			if (!json_is_string(j))
-				gen_fail(g, "x-codes.%s[%zu] must be a string", status, i);
-			for (size_t k = 0; k < g->ncodes; k++)
-				if (strcmp(g->codes[k].name, json_string_value(j)) == 0)
-					gen_fail(
-					    g, "the code %s stands twice", g->codes[k].name);
-			g->codes = gen_grow(g->codes, g->ncodes, sizeof(*g->codes));
-			g->codes[g->ncodes++] = (struct gcode) { json_string_value(j),
-				atoi(status) };
-		}
+	json_object_foreach (json_object_get(g->doc, "x-codes"), status, list) {
+		char *end;
+		long number = strtol(status, &end, 10);
+
+		if (*end != '\0' || number < 400 || number > 599)
+			gen_fail(g, "x-codes.%s is no status of an error", status);
+		json_array_foreach (list, i, j)
+			add_code(g, json_string_value(j), (int)number);
+	}
 	add_code_type(g);
 }
 
