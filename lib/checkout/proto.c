@@ -430,7 +430,7 @@ co_receive(struct co *co, enum co_type type, struct buf *body)
 	return body->data[0] == type ? 0 : E_FRAME;
 }
 
-static void
+static void __attribute__((format(printf, 2, 0)))
 send_line(struct co *co, const char *fmt, va_list ap)
 {
 	char text[1024];

@@ -156,15 +156,15 @@ send_step(int ctl_fd, struct box_step *head, struct buf *text, const int *fds, s
 }
 
 int
-box_order(struct sandbox_process *p, const char *const argv[], const char *const env[],
-    const char *dir, const struct sandbox_limits *limits, const int fds[BOX_FDS])
+box_order(struct sandbox_process *p, const struct sandbox_step *step,
+    const struct sandbox_limits *limits, const int fds[BOX_FDS])
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT;
 	struct box_step head = { .kind = BOX_STEP };
 
-	head.argc = add_words(&text, argv);
-	head.envc = add_words(&text, env);
-	(void)buf_add(&text, dir, strlen(dir) + 1);
+	head.argc = add_words(&text, step->argv);
+	head.envc = add_words(&text, step->env);
+	(void)buf_add(&text, step->dir, strlen(step->dir) + 1);
 	if (text.failed)
 		return E_NOMEM;
 	if (text.len >= BOX_ORDER_MAX || head.argc == 0 ||

@@ -86,9 +86,10 @@ DEFINE_CLEANUP(struct sandbox_process *, box_process_free)
  * "" executes ${init_fd}, and asks for KILL when this thread ends.  0, E_NOMEM, E_SYS. */
 int box_start(struct sandbox_process *p, const char *const argv[], int init_fd);
 
-/* Sends the order for a step; ${dir_fd} may be -1.  0, E_TOO_BIG, or E_SYS (it is gone). */
-int box_order(struct sandbox_process *p, const char *const argv[], const char *const env[],
-    const char *dir, const struct sandbox_limits *limits, const int fds[BOX_FDS]);
+/* Sends the order for ${step} with ${fds}: out, err, and the directory, which may be -1.  0,
+ * E_NOMEM, E_TOO_BIG, or E_SYS (nobody is there any more). */
+int box_order(struct sandbox_process *p, const struct sandbox_step *step,
+    const struct sandbox_limits *limits, const int fds[BOX_FDS]);
 int box_send_signal(struct sandbox_process *p, int sig);
 /* Takes what the init has said. */
 void box_listen(struct sandbox_process *p);

@@ -103,12 +103,11 @@ bwrap_prepare(struct sandbox *sb)
 }
 
 static int
-bwrap_spawn(struct sandbox *sb, const char *const argv[], const char *const env[],
-    const char *dir, int out_fd, int err_fd, struct sandbox_process **ret_process,
-    struct sandbox_problem *ret_problem)
+bwrap_spawn(struct sandbox *sb, const struct sandbox_step *step,
+    struct sandbox_process **ret_process, struct sandbox_problem *ret_problem)
 {
-	CLEANUP(io_closep) int dir_fd = sandbox_open_beneath(sb->workspace, dir);
-	const int fds[BOX_FDS] = { out_fd, err_fd, -1 };
+	CLEANUP(io_closep) int dir_fd = sandbox_open_beneath(sb->workspace, step->dir);
+	const int fds[BOX_FDS] = { step->out_fd, step->err_fd, -1 };
 	int r = 0;
 
 	OBJ_CHECK(sb, BWRAP_MAGIC);
@@ -118,7 +117,7 @@ bwrap_spawn(struct sandbox *sb, const char *const argv[], const char *const env[
 	if (sb->next == NULL)
 		r = start(sb, &sb->next);
 	/* A bwrap that has ended already is a matter for wait, which knows why. */
-	if (r == 0 && (r = box_order(sb->next, argv, env, dir, &sb->limits, fds)) == E_SYS)
+	if (r == 0 && (r = box_order(sb->next, step, &sb->limits, fds)) == E_SYS)
 		r = 0;
 	if (r < 0) {
 		box_problem(ret_problem, "", "the step's process: %s", err_text(r));

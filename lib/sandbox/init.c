@@ -96,25 +96,24 @@ static int
 split(struct order *o)
 {
 	char *at = o->text, *end = o->text + o->head.text_bytes;
+	uint32_t nwords = o->head.argc + o->head.envc;
 	size_t n = 0;
 
 	if (o->head.argc == 0 || o->head.argc >= BOX_WORDS_MAX ||
-	    o->head.envc >= BOX_WORDS_MAX || o->head.argc + o->head.envc + 2 > BOX_WORDS_MAX)
+	    o->head.envc >= BOX_WORDS_MAX || nwords + 2 > BOX_WORDS_MAX)
 		return -1;
-	for (uint32_t i = 0; i < o->head.argc + o->head.envc; i++) {
-		if (i == o->head.argc)
-			o->words[n++] = NULL;
+	for (uint32_t i = 0; i < nwords; i++) {
 		if (at >= end)
 			return -1;
 		o->words[n++] = at;
 		at += strlen(at) + 1;
+		if (i + 1 == o->head.argc)
+			o->words[n++] = NULL;
 	}
-	if (o->head.envc == 0)
-		o->words[n++] = NULL;
 	o->words[n] = NULL;
 	o->env = o->words + o->head.argc + 1;
 	o->dir = at;
-	return at < end && at + strlen(at) + 1 == end ? 0 : -1;
+	return o->words[0] != NULL && at < end && at + strlen(at) + 1 == end ? 0 : -1;
 }
 
 /* ---- becoming the step -------------------------------------------------------------- */
@@ -270,7 +269,7 @@ add_leftover(struct box_report *r, const char *pid)
 		return;
 	*close_at = '\0';
 	left = &r->left[r->nleft - 1];
-	left->pid = atoi(pid);
+	left->pid = (pid_t)strtol(pid, NULL, 10);
 	(void)snprintf(left->name, sizeof(left->name), "%.15s", name + 1);
 }
 

@@ -85,14 +85,13 @@ none_prepare(struct sandbox *sb)
 }
 
 static int
-none_spawn(struct sandbox *sb, const char *const argv[], const char *const env[],
-    const char *dir, int out_fd, int err_fd, struct sandbox_process **ret_process,
-    struct sandbox_problem *ret_problem)
+none_spawn(struct sandbox *sb, const struct sandbox_step *step,
+    struct sandbox_process **ret_process, struct sandbox_problem *ret_problem)
 {
 	static const char *const init[] = { "", SANDBOX_INIT_NAME, "exec", NULL };
 	CLEANUP(box_process_freep) struct sandbox_process *p = NULL;
-	CLEANUP(io_closep) int dir_fd = sandbox_open_beneath(sb->workspace, dir);
-	int fds[BOX_FDS] = { out_fd, err_fd, dir_fd };
+	CLEANUP(io_closep) int dir_fd = sandbox_open_beneath(sb->workspace, step->dir);
+	int fds[BOX_FDS] = { step->out_fd, step->err_fd, dir_fd };
 	int r;
 
 	OBJ_CHECK(sb, NONE_MAGIC);
@@ -102,7 +101,7 @@ none_spawn(struct sandbox *sb, const char *const argv[], const char *const env[]
 	p = box_process_new();
 	r = p == NULL ? E_NOMEM : box_start(p, init, sb->init_fd);
 	/* An init that has ended already is a matter for wait. */
-	if (r == 0 && (r = box_order(p, argv, env, dir, &sb->limits, fds)) == E_SYS)
+	if (r == 0 && (r = box_order(p, step, &sb->limits, fds)) == E_SYS)
 		r = 0;
 	if (r < 0) {
 		box_problem(ret_problem, "", "the step's process: %s", err_text(r));

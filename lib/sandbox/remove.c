@@ -53,11 +53,15 @@ open_writable(int at, const char *name)
 static void
 move_up(struct remover *rm, int at, const char *name)
 {
+	/* A directory is moved only by who may write to it. */
 	CLEANUP(io_closep) int fd = open_writable(at, name);
 	char up[32];
-
 	int r;
 
+	if (fd < 0) {
+		note(rm);
+		return;
+	}
 	do {
 		(void)snprintf(up, sizeof(up), ".anvil-%u", rm->tag++);
 		r = renameat(at, name, rm->top_fd, up);

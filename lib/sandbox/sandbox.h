@@ -46,6 +46,15 @@ struct sandbox_limits {
 	int64_t max_processes; /* runs.step_max_processes; 0: none.      */
 };
 
+/* What to run.  All is borrowed for the call; the arrays end in NULL. */
+struct sandbox_step {
+	const char *const *argv; /* argv[0] is found along the PATH of env.              */
+	const char *const *env;
+	const char *dir; /* Relative to the workspace; ".": the workspace itself.     */
+	int out_fd;      /* Its stdout and stderr, duplicated: close yours, or the    */
+	int err_fd;      /* pipes never end.                                          */
+};
+
 /* Why something did not work, for people: "Sandbox could not start: <reason>. <remedy>". */
 struct sandbox_problem {
 	char reason[SANDBOX_TEXT_SIZE]; /* Without a full stop at its end.  */
@@ -105,16 +114,13 @@ struct sandbox_driver {
 	void (*prepare)(struct sandbox *sb);
 
 	/*
-	 * spawn(sandbox, argv, env, dir, out_fd, err_fd, ret_process, ret_problem):
-	 * argv[0] is found along the PATH of ${env}.  ${dir} is relative to the workspace; "."
-	 * is the workspace.  ${out_fd}, ${err_fd} are duplicated: close yours, or the pipes
-	 * never end.  At most one process at a time.  0; E_NOENT: the directory is gone;
+	 * spawn(sandbox, step, ret_process, ret_problem):
+	 * At most one at a time.  0; E_NOENT: the directory is gone, or leads outside;
 	 * E_SANDBOX, E_NOMEM with ${ret_problem} filled.  Faults behind the fork are told by
 	 * wait as SANDBOX_BROKEN.
 	 */
-	int (*spawn)(struct sandbox *sb, const char *const argv[], const char *const env[],
-	    const char *dir, int out_fd, int err_fd, struct sandbox_process **ret_process,
-	    struct sandbox_problem *ret_problem);
+	int (*spawn)(struct sandbox *sb, const struct sandbox_step *step,
+	    struct sandbox_process **ret_process, struct sandbox_problem *ret_problem);
 
 	/* signal(sandbox, sig): to every process of the run, and to none of ours.  0 or
 	 * E_SYS.  SIGKILL cannot be outlived. */

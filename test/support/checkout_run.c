@@ -18,7 +18,7 @@
 	"GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' " \
 	"GIT_CONFIG_KEY_1=core.safecrlf GIT_CONFIG_VALUE_1=false; cd %s; set -e; "
 
-static char *
+static char *__attribute__((format(printf, 2, 0)))
 command_format(const struct checkout_place *p, const char *fmt, va_list ap)
 {
 	struct buf b = BUF_INIT;

@@ -379,8 +379,8 @@ damaged_mirror_is_made_anew_once(void **state)
 		"rm -r objects",
 		"printf junk > packed-refs; rm objects/pack/*.idx",
 		/* Bytes in the middle: the refs are fine, blobs and trees are not. */
-		"chmod u+w objects/pack/*; for f in objects/pack/*.pack; do n=$(stat -c %s $f); "
-		"head -c $((n - 60)) /dev/zero | dd of=$f bs=1 seek=30 conv=notrunc status=none; done",
+		("chmod u+w objects/pack/*; for f in objects/pack/*.pack; do n=$(stat -c %s $f); "
+		 "head -c $((n - 60)) /dev/zero | dd of=$f bs=1 seek=30 conv=notrunc status=none; done"),
 	};
 	const struct checkout_place *p = *state;
 

@@ -21,226 +21,13 @@
 #include <cmocka.h>
 
 #include "lib/base/base.h"
-#include "lib/base/buf.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "lib/sandbox/sandbox.h"
+#include "test/support/sandbox_box.h"
 
 #define NOBODY 65534
-
-/* One run's place and its sandbox. */
-struct box {
-	const struct sandbox_driver *driver;
-	struct sandbox *sb;
-	char base[64], ws[80], tmp[80], home[80], objects[80], init[512];
-	struct sandbox_limits limits;
-	const char *hide[4];
-	struct sandbox_paths paths;
-	/* The last step. */
-	struct sandbox_process *process;
-	struct sandbox_problem problem;
-	struct sandbox_result result;
-	int out_fd; /* Its stdout and stderr. */
-	struct buf out;
-};
-
-static const char *const plain_env[] = { "PATH=/usr/bin:/bin", "HOME=/nowhere", "X=a b", NULL };
-
-/* ---- a step ------------------------------------------------------------------------- */
-
-static int
-spawn(struct box *b, const char *const argv[], const char *dir)
-{
-	int pipe_fds[2], r;
-
-	io_close(&b->out_fd);
-	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
-	b->out_fd = pipe_fds[0];
-	r = b->driver->spawn(
-	    b->sb, argv, plain_env, dir, pipe_fds[1], pipe_fds[1], &b->process, &b->problem);
-	(void)close(pipe_fds[1]);
-	return r;
-}
-
-static void
-await(struct box *b)
-{
-	struct pollfd fd = { .fd = sandbox_process_fd(b->process), .events = POLLIN };
-	int r;
-
-	assert_int_equal(poll(&fd, 1, -1), 1);
-	do
-		r = b->driver->wait(b->sb, b->process, &b->result);
-	while (r == E_BUSY);
-	assert_int_equal(r, 0);
-	b->process = NULL;
-}
-
-/* Reads until every holder of the pipe is gone, which is the proof that they are. */
-static const char *
-drain(struct box *b)
-{
-	buf_reset(&b->out);
-	assert_int_equal(io_read_all(b->out_fd, 1 << 20, &b->out), 0);
-	return buf_cstr(&b->out);
-}
-
-static const char *
-run_argv(struct box *b, const char *const argv[], const char *dir)
-{
-	assert_int_equal(spawn(b, argv, dir), 0);
-	await(b);
-	return drain(b);
-}
-
-static int
-spawn_shell(struct box *b, const char *command)
-{
-	const char *argv[SANDBOX_SHELL_ARGS];
-
-	assert_int_equal(sandbox_shell_argv(command, argv), 0);
-	return spawn(b, argv, ".");
-}
-
-static const char *
-run_shell(struct box *b, const char *command)
-{
-	assert_int_equal(spawn_shell(b, command), 0);
-	await(b);
-	return drain(b);
-}
-
-static void
-await_text(struct box *b, const char *text)
-{
-	buf_reset(&b->out);
-	while (buf_cstr(&b->out) == NULL || strstr((char *)b->out.data, text) == NULL) {
-		char c;
-
-		assert_int_equal(read(b->out_fd, &c, 1), 1);
-		assert_int_equal(buf_add(&b->out, &c, 1), 0);
-	}
-}
-
-/* ---- place -------------------------------------------------------------------------- */
-
-static void
-find_init(struct box *b)
-{
-#ifdef ANVIL_SANITIZED
-	/* This program again, so that the sanitizers look at the init too. */
-	(void)snprintf(b->init, sizeof(b->init), "/proc/self/exe");
-#else
-	ssize_t n = readlink("/proc/self/exe", b->init, sizeof(b->init) - 16);
-
-	must(n > 0);
-	b->init[n] = '\0';
-	for (int i = 0; i < 3; i++) /* build/<flavour>/test/unit/<this> */
-		*strrchr(b->init, '/') = '\0';
-	(void)strcat(b->init, "/anvil-init");
-#endif
-}
-
-static void
-make_file(const char *dir, const char *name, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	must(f != NULL);
-	(void)fputs(text, f);
-	(void)fclose(f);
-}
-
-static void
-open_box(struct box *b)
-{
-	assert_int_equal(b->driver->open(&b->paths, &b->limits, &b->sb, &b->problem), 0);
-}
-
-static int
-make_box(void **state, const struct sandbox_driver *driver)
-{
-	struct box *b = calloc(1, sizeof(*b));
-
-	must(b != NULL);
-	b->driver = driver;
-	b->out_fd = -1;
-	b->limits = (struct sandbox_limits) { 1 << 30, 2345 };
-	(void)snprintf(b->base, sizeof(b->base), "/tmp/anvil-sandbox-XXXXXX");
-	must(mkdtemp(b->base) != NULL);
-	(void)snprintf(b->ws, sizeof(b->ws), "%s/ws", b->base);
-	(void)snprintf(b->tmp, sizeof(b->tmp), "%s/tmp", b->base);
-	(void)snprintf(b->home, sizeof(b->home), "%s/home", b->base);
-	(void)snprintf(b->objects, sizeof(b->objects), "%s/objects", b->base);
-	must(mkdir(b->ws, 0700) == 0 && mkdir(b->tmp, 0700) == 0 && mkdir(b->home, 0700) == 0 &&
-	    mkdir(b->objects, 0700) == 0);
-	make_file(b->base, "secret", "s");
-	make_file(b->objects, "pack", "objects");
-	find_init(b);
-	b->hide[0] = "/etc/passwd";
-	b->hide[1] = "/usr/share/doc";
-	b->hide[2] = "/nonexistent";
-	b->paths = (struct sandbox_paths) { .workspace = b->ws,
-		.tmp = b->tmp,
-		.home = b->home,
-		.objects = b->objects,
-		.init_path = b->init,
-		.hide = b->hide };
-	open_box(b);
-	*state = b;
-	return 0;
-}
-
-static int
-make_bwrap(void **state)
-{
-	return make_box(state, &sandbox_driver_bwrap);
-}
-
-static int
-make_none(void **state)
-{
-	return make_box(state, &sandbox_driver_none);
-}
-
-static int
-remove_box(void **state)
-{
-	struct box *b = *state;
-	pid_t pids[4];
-
-	while (b->sb != NULL && b->driver->close(b->sb, pids, ARRAY_LEN(pids)) == E_BUSY)
-		continue;
-	io_close(&b->out_fd);
-	buf_done(&b->out);
-	must(sandbox_remove_tree(AT_FDCWD, b->base) == 0);
-	free(b);
-	return 0;
-}
-
-static void
-close_box(struct box *b)
-{
-	pid_t pids[4];
-	int r;
-
-	do
-		r = b->driver->close(b->sb, pids, ARRAY_LEN(pids));
-	while (r == E_BUSY);
-	assert_int_equal(r, 0);
-	b->sb = NULL;
-	b->process = NULL;
-}
-
-static int
-is_bwrap(const struct box *b)
-{
-	return b->driver == &sandbox_driver_bwrap;
-}
 
 /* ---- the table: what a command prints ------------------------------------------------ */
 
@@ -304,12 +91,12 @@ every_row_of_the_table_holds(void **state)
 	(void)signal(SIGUSR2, SIG_IGN);
 	(void)umask(077);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const char *want = is_bwrap(b) ? rows[i].bwrap : rows[i].none;
+		const char *want = box_is_bwrap(b) ? rows[i].bwrap : rows[i].none;
 		const char *got;
 
 		if (want == NULL)
 			continue;
-		got = run_shell(b, rows[i].command);
+		got = box_run_shell(b, rows[i].command);
 		if (strcmp(got, want) != 0)
 			(void)fprintf(stderr, "%s, %s\n", b->driver->name, rows[i].what);
 		assert_string_equal(got, want);
@@ -322,7 +109,7 @@ environment_is_exactly_what_was_given(void **state)
 	const char *const argv[] = { "env", NULL };
 
 	assert_string_equal(
-	    run_argv(*state, argv, "."), "PATH=/usr/bin:/bin\nHOME=/nowhere\nX=a b\n");
+	    box_run_argv(*state, argv, "."), "PATH=/usr/bin:/bin\nHOME=/nowhere\nX=a b\n");
 }
 
 static void
@@ -331,7 +118,7 @@ step_has_three_descriptors(void **state)
 	const char *const argv[] = { "ls", "/proc/self/fd", NULL };
 
 	/* The fourth is that of the directory which ls reads. */
-	assert_string_equal(run_argv(*state, argv, "."), "0\n1\n2\n3\n");
+	assert_string_equal(box_run_argv(*state, argv, "."), "0\n1\n2\n3\n");
 }
 
 static void
@@ -339,16 +126,16 @@ status_and_signal_are_told_apart(void **state)
 {
 	struct box *b = *state;
 
-	(void)run_shell(b, "true");
+	(void)box_run_shell(b, "true");
 	assert_int_equal(b->result.end, SANDBOX_EXITED);
 	assert_int_equal(b->result.code, 0);
-	(void)run_shell(b, "exit 77");
+	(void)box_run_shell(b, "exit 77");
 	assert_int_equal(b->result.end, SANDBOX_EXITED);
 	assert_int_equal(b->result.code, 77);
-	(void)run_shell(b, "kill -SEGV $$");
+	(void)box_run_shell(b, "kill -SEGV $$");
 	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
 	assert_int_equal(b->result.code, SIGSEGV);
-	(void)run_shell(b, "sh -c 'kill -9 $$'; true");
+	(void)box_run_shell(b, "sh -c 'kill -9 $$'; true");
 	assert_int_equal(b->result.end, SANDBOX_EXITED);
 	assert_int_equal(b->result.code, 137);
 	assert_int_equal(b->result.nleft, 0);
@@ -359,8 +146,9 @@ workspace_persists_and_processes_do_not(void **state)
 {
 	struct box *b = *state;
 
-	(void)run_shell(b, "echo kept > file; sleep 1000 & cd /; export Y=1");
-	assert_string_equal(run_shell(b, "cat file; echo ${Y-unset}; jobs"), "kept\nunset\n");
+	(void)box_run_shell(b, "echo kept > file; sleep 1000 & cd /; export Y=1");
+	assert_string_equal(
+	    box_run_shell(b, "cat file; echo ${Y-unset}; jobs"), "kept\nunset\n");
 }
 
 static void
@@ -370,7 +158,7 @@ leftovers_are_killed_and_named(void **state)
 
 	/* A job, one in its own session, and a daemon whose parent has ended.  Each has the
 	 * pipe, so reading to its end is the proof. */
-	(void)run_shell(b,
+	(void)box_run_shell(b,
 	    "sleep 1000 & setsid sleep 1001 & (setsid sh -c 'sleep 1002 & wait' &); "
 	    "while [ $(grep -l sleep /proc/[0-9]*/comm 2> /dev/null | wc -l) -lt 3 ]; do :; done");
 	assert_int_equal(b->result.end, SANDBOX_EXITED);
@@ -388,7 +176,7 @@ many_leftovers_are_counted_and_ten_named(void **state)
 {
 	struct box *b = *state;
 
-	(void)run_shell(
+	(void)box_run_shell(
 	    b, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 1000 & done");
 	assert_int_equal(b->result.nleft, 15);
 	assert_true(b->result.left[SANDBOX_LEFT_MAX - 1].pid > 1);
@@ -399,7 +187,7 @@ processes_that_breed_are_all_killed(void **state)
 {
 	struct box *b = *state;
 
-	(void)run_shell(b,
+	(void)box_run_shell(b,
 	    "cat > breed <<'E'\ntrap '' TERM INT HUP\nwhile :; do sleep 0.01 & sleep 0.01; done\nE\n"
 	    "for i in 1 2 3; do setsid sh breed & done; sleep 0.05");
 	assert_true(b->result.nleft >= 3);
@@ -410,26 +198,26 @@ term_reaches_every_process_and_kill_cannot_be_outlived(void **state)
 {
 	struct box *b = *state;
 
-	assert_int_equal(spawn_shell(b, "echo ready; sleep 1000 & setsid sleep 1001"), 0);
-	await_text(b, "ready");
+	assert_int_equal(box_spawn_shell(b, "echo ready; sleep 1000 & setsid sleep 1001"), 0);
+	box_await_text(b, "ready");
 	assert_int_equal(b->driver->signal(b->sb, SIGTERM), 0);
-	await(b);
+	box_await(b);
 	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
 	assert_int_equal(b->result.code, SIGTERM);
-	(void)drain(b);
+	(void)box_drain(b);
 
 	assert_int_equal(
-	    spawn_shell(
+	    box_spawn_shell(
 		b, "trap 'echo heard' TERM; echo ready; while :; do sleep 0.01 || true; done"),
 	    0);
-	await_text(b, "ready");
+	box_await_text(b, "ready");
 	assert_int_equal(b->driver->signal(b->sb, SIGTERM), 0);
-	await_text(b, "heard");
+	box_await_text(b, "heard");
 	assert_int_equal(b->driver->signal(b->sb, SIGKILL), 0);
-	await(b);
+	box_await(b);
 	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
 	assert_int_equal(b->result.code, SIGKILL);
-	(void)drain(b);
+	(void)box_drain(b);
 }
 
 static void
@@ -437,12 +225,12 @@ stopped_process_hears_term(void **state)
 {
 	struct box *b = *state;
 
-	assert_int_equal(spawn_shell(b, "(echo ready; kill -STOP $BASHPID) ; true"), 0);
-	await_text(b, "ready");
+	assert_int_equal(box_spawn_shell(b, "(echo ready; kill -STOP $BASHPID) ; true"), 0);
+	box_await_text(b, "ready");
 	assert_int_equal(b->driver->signal(b->sb, SIGTERM), 0);
-	await(b);
+	box_await(b);
 	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
-	(void)drain(b);
+	(void)box_drain(b);
 }
 
 static void
@@ -460,16 +248,16 @@ directory_must_be_beneath_the_workspace(void **state)
 	assert_int_equal(symlink("..", path), 0);
 	(void)snprintf(path, sizeof(path), "%s/away", b->ws);
 	assert_int_equal(symlink("/tmp", path), 0);
-	make_file(b->ws, "file", "");
-	assert_string_equal(run_argv(b, argv, "sub"), "sub\n");
-	assert_string_equal(run_argv(b, argv, "./inner"), "sub\n");
-	assert_string_equal(run_argv(b, argv, "sub/../inner"), "sub\n");
-	assert_int_equal(spawn(b, argv, "outer"), E_NOENT);
-	assert_int_equal(spawn(b, argv, "away"), E_NOENT);
-	assert_int_equal(spawn(b, argv, ".."), E_NOENT);
-	assert_int_equal(spawn(b, argv, "gone"), E_NOENT);
-	assert_int_equal(spawn(b, argv, "file"), E_NOENT);
-	assert_string_equal(run_argv(b, argv, "sub"), "sub\n");
+	box_make_file(b->ws, "file", "");
+	assert_string_equal(box_run_argv(b, argv, "sub"), "sub\n");
+	assert_string_equal(box_run_argv(b, argv, "./inner"), "sub\n");
+	assert_string_equal(box_run_argv(b, argv, "sub/../inner"), "sub\n");
+	assert_int_equal(box_spawn(b, argv, "outer"), E_NOENT);
+	assert_int_equal(box_spawn(b, argv, "away"), E_NOENT);
+	assert_int_equal(box_spawn(b, argv, ".."), E_NOENT);
+	assert_int_equal(box_spawn(b, argv, "gone"), E_NOENT);
+	assert_int_equal(box_spawn(b, argv, "file"), E_NOENT);
+	assert_string_equal(box_run_argv(b, argv, "sub"), "sub\n");
 }
 
 static void
@@ -478,7 +266,7 @@ missing_program_is_a_broken_step(void **state)
 	struct box *b = *state;
 	const char *const argv[] = { "no-such-program", NULL };
 
-	(void)run_argv(b, argv, ".");
+	(void)box_run_argv(b, argv, ".");
 	assert_int_equal(b->result.end, SANDBOX_BROKEN);
 	assert_string_equal(b->result.problem.reason,
 	    "the step's shell did not start: No such file or directory");
@@ -495,8 +283,8 @@ oversized_order_is_refused_and_the_next_one_runs(void **state)
 	assert_non_null(huge);
 	memset(huge, 'x', 99999);
 	huge[99999] = '\0';
-	assert_int_equal(spawn(b, argv, "."), E_SANDBOX);
-	assert_string_equal(run_argv(b, small, "."), "x\n");
+	assert_int_equal(box_spawn(b, argv, "."), E_SANDBOX);
+	assert_string_equal(box_run_argv(b, small, "."), "x\n");
 	(void)mem_free(huge);
 }
 
@@ -509,12 +297,12 @@ prepared_surroundings_serve_the_next_step(void **state)
 		b->driver->prepare(b->sb);
 		b->driver->prepare(b->sb);
 		/* Made after the preparation, seen all the same. */
-		make_file(b->ws, "late", "late\n");
-		assert_string_equal(run_shell(b, "cat late; rm late"), "late\n");
+		box_make_file(b->ws, "late", "late\n");
+		assert_string_equal(box_run_shell(b, "cat late; rm late"), "late\n");
 		assert_int_equal(b->result.end, SANDBOX_EXITED);
 	}
 	b->driver->prepare(b->sb);
-	close_box(b);
+	box_close(b);
 }
 
 static void
@@ -523,12 +311,12 @@ close_ends_a_running_step(void **state)
 	struct box *b = *state;
 
 	assert_int_equal(
-	    spawn_shell(
+	    box_spawn_shell(
 		b, "trap '' TERM; setsid sleep 1000 & echo ready; while :; do sleep 1; done"),
 	    0);
-	await_text(b, "ready");
-	close_box(b);
-	(void)drain(b);
+	box_await_text(b, "ready");
+	box_close(b);
+	(void)box_drain(b);
 }
 
 static void
@@ -538,10 +326,10 @@ close_right_after_spawn_ends_the_step(void **state)
 
 	for (int i = 0; i < 20; i++) {
 		if (b->sb == NULL)
-			open_box(b);
-		assert_int_equal(spawn_shell(b, "while :; do sleep 1; done"), 0);
-		close_box(b);
-		(void)drain(b);
+			box_open(b);
+		assert_int_equal(box_spawn_shell(b, "while :; do sleep 1; done"), 0);
+		box_close(b);
+		(void)box_drain(b);
 	}
 }
 
@@ -555,11 +343,11 @@ bwrap_killed_while_it_starts_leaves_nothing(void **state)
 		struct pollfd none = { .fd = -1, .events = 0 };
 		struct timespec wait = { 0, i * 50000 };
 
-		assert_int_equal(spawn_shell(b, "sleep 1000"), 0);
+		assert_int_equal(box_spawn_shell(b, "sleep 1000"), 0);
 		(void)ppoll(&none, 1, &wait, NULL);
 		assert_int_equal(io_pidfd_signal(sandbox_process_fd(b->process), SIGKILL), 0);
-		await(b);
-		(void)drain(b);
+		box_await(b);
+		(void)box_drain(b);
 	}
 }
 
@@ -574,21 +362,22 @@ step_dies_with_its_run(void **state)
 	pid = fork();
 	if (pid == 0) {
 		const char *const argv[] = { "sh", "-c", "echo ready; exec sleep 1000", NULL };
+		const struct sandbox_step step = { argv, box_env, ".", pipe_fds[1],
+			pipe_fds[1] };
 
 		(void)close(pipe_fds[0]);
 		(void)prctl(PR_SET_DUMPABLE, 0);
-		if (b->driver->spawn(b->sb, argv, plain_env, ".", pipe_fds[1], pipe_fds[1],
-			&b->process, &b->problem) < 0)
+		if (b->driver->spawn(b->sb, &step, &b->process, &b->problem) < 0)
 			_exit(1);
 		for (;;)
 			(void)pause();
 	}
 	(void)close(pipe_fds[1]);
 	b->out_fd = pipe_fds[0];
-	await_text(b, "ready");
+	box_await_text(b, "ready");
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	(void)drain(b);
+	(void)box_drain(b);
 }
 
 static void
@@ -596,13 +385,13 @@ bwrap_killed_from_outside_takes_the_step_along(void **state)
 {
 	struct box *b = *state;
 
-	assert_int_equal(spawn_shell(b, "echo ready; sleep 1000"), 0);
-	await_text(b, "ready");
+	assert_int_equal(box_spawn_shell(b, "echo ready; sleep 1000"), 0);
+	box_await_text(b, "ready");
 	assert_int_equal(io_pidfd_signal(sandbox_process_fd(b->process), SIGKILL), 0);
-	await(b);
+	box_await(b);
 	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
 	assert_int_equal(b->result.code, SIGKILL);
-	(void)drain(b);
+	(void)box_drain(b);
 }
 
 static void
@@ -610,10 +399,10 @@ bwrap_that_fails_says_why(void **state)
 {
 	struct box *b = *state;
 
-	close_box(b);
+	box_close(b);
 	b->paths.objects = "/nonexistent/objects";
-	open_box(b);
-	(void)run_shell(b, "true");
+	box_open(b);
+	(void)box_run_shell(b, "true");
 	assert_int_equal(b->result.end, SANDBOX_BROKEN);
 	assert_non_null(strstr(b->result.problem.reason, "/nonexistent/objects"));
 }
@@ -628,7 +417,7 @@ bwrap_shows_nothing_of_the_host(void **state)
 	    "ls -d %s /proc/%d /run/anvil /var /root /srv 2> /dev/null; kill -0 %d 2> /dev/null && "
 	    "echo sees; true",
 	    b->base, getpid(), getpid());
-	assert_string_equal(run_shell(b, command), "");
+	assert_string_equal(box_run_shell(b, command), "");
 }
 
 static void
@@ -636,7 +425,7 @@ missing_init_is_said_at_open(void **state)
 {
 	struct box *b = *state;
 
-	close_box(b);
+	box_close(b);
 	b->paths.init_path = "/nonexistent/anvil-init";
 	assert_int_equal(
 	    b->driver->open(&b->paths, &b->limits, &b->sb, &b->problem), E_SANDBOX);
@@ -651,22 +440,22 @@ every_failed_allocation_is_survived(void **state)
 	const char *const argv[] = { "echo", "x", NULL };
 	long n;
 
-	close_box(b);
+	box_close(b);
 	for (n = 0;; n++) {
 		int r, hit;
 
 		mem_fault_arm(n);
 		r = b->driver->open(&b->paths, &b->limits, &b->sb, &b->problem);
 		if (r == 0)
-			r = spawn(b, argv, ".");
+			r = box_spawn(b, argv, ".");
 		hit = mem_fault_hit();
 		mem_fault_arm(-1);
 		if (r == 0) {
-			await(b);
-			assert_string_equal(drain(b), "x\n");
+			box_await(b);
+			assert_string_equal(box_drain(b), "x\n");
 		}
 		if (b->sb != NULL)
-			close_box(b);
+			box_close(b);
 		if (!hit)
 			break;
 		assert_int_equal(r, E_NOMEM);
@@ -682,7 +471,7 @@ description_names_driver_and_limits(void **state)
 
 	b->driver->describe(b->sb, text, sizeof(text));
 	assert_non_null(
-	    strstr(text, is_bwrap(b) ? "Sandbox: bwrap. " : "Sandbox: none. Steps run"));
+	    strstr(text, box_is_bwrap(b) ? "Sandbox: bwrap. " : "Sandbox: none. Steps run"));
 	assert_non_null(strstr(text,
 	    "Limits: memory 1073741824 bytes each process (RLIMIT_DATA); processes 2345 "
 	    "(RLIMIT_NPROC).\n"));
@@ -726,13 +515,13 @@ root_is_refused_with_the_remedy(void **state)
 
 /* ---- running ------------------------------------------------------------------------ */
 
-#define BWRAP(fn)                                               \
-	{                                                       \
-		"bwrap: " #fn, fn, make_bwrap, remove_box, NULL \
+#define BWRAP(fn)                                                   \
+	{                                                           \
+		"bwrap: " #fn, fn, box_make_bwrap, box_remove, NULL \
 	}
-#define NONE(fn)                                              \
-	{                                                     \
-		"none: " #fn, fn, make_none, remove_box, NULL \
+#define NONE(fn)                                                  \
+	{                                                         \
+		"none: " #fn, fn, box_make_none, box_remove, NULL \
 	}
 #define BOTH(fn) BWRAP(fn), NONE(fn)
 
