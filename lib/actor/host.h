@@ -49,6 +49,10 @@ struct actor_desc {
 	/* A connection has said hello, or has gone. */
 	void (*on_peer_up)(void *ctx, struct rpc_peer *p);
 	void (*on_peer_down)(void *ctx, struct rpc_peer *p);
+	/* The link to the supervisor is up, for the first time or again. */
+	void (*on_supervisor_up)(void *ctx, struct rpc_peer *p);
+	/* A run tells the supervisor that it serves; every other role does in any case. */
+	int says_ready;
 };
 
 /* Where one actor of that kind lives.  Copied or duplicated where it is kept. */

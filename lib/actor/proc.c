@@ -305,12 +305,14 @@ on_supervisor_up(void *arg, struct link *l, struct rpc_peer *peer)
 	struct proc *p = arg;
 	struct supervisor_ready_params params = { .address = p->actor->address };
 
-	(void)l;
-	/* A run says what it is by its claim; its supervisor watches the process. */
-	if (p->actor->desc->role != ROLE_INGRESS && p->actor->desc->role != ROLE_PROJECT)
-		return;
-	if (supervisor_ready_call(peer, NULL, &params, on_ready, p) < 0)
-		link_retry(l);
+	const struct actor_desc *d = p->actor->desc;
+
+	/* A run says what it is by its claim, unless somebody waits for it to serve. */
+	if (d->role != ROLE_RUN || d->says_ready)
+		if (supervisor_ready_call(peer, NULL, &params, on_ready, p) < 0)
+			link_retry(l);
+	if (d->on_supervisor_up != NULL)
+		d->on_supervisor_up(p->actor->ctx, peer);
 }
 
 static int
