@@ -15,28 +15,25 @@
 /* ---- deadlines ---- */
 
 static int
-min_of(struct store *s, enum ledger_stmt which, int64_t plus, int64_t *at)
+min_of(struct store *s, enum ledger_stmt which, int64_t *at)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, (unsigned)which);
 	int r = stmt_step(st);
 
 	if (r == 1 && !stmt_is_null(st, 0))
-		*at = min_i64(*at, stmt_int(st, 0) + plus);
+		*at = min_i64(*at, stmt_int(st, 0));
 	return r < 0 ? r : 0;
 }
 
 int
 ledger_next_deadline(struct store *s, int64_t *ret_at)
 {
-	static const struct {
-		enum ledger_stmt which;
-		int64_t plus;
-	} kinds[] = { { LG_NEXT_DISPATCH, 0 }, { LG_NEXT_SYNC, 0 }, { LG_NEXT_STATE_SYNC, 0 },
-		{ LG_NEXT_PRUNE, LEDGER_KEPT_MS } };
+	static const enum ledger_stmt kinds[] = { LG_NEXT_DISPATCH, LG_NEXT_SYNC,
+		LG_NEXT_STATE_SYNC };
 	int64_t at = INT64_MAX;
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		int r = min_of(s, kinds[i].which, kinds[i].plus, &at);
+		int r = min_of(s, kinds[i], &at);
 
 		if (r < 0)
 			return r;

@@ -14,7 +14,7 @@ struct store;
 #define LEDGER_KEPT_MS    (7 * INT64_C(86400000)) /* a run's row, after it is done */
 #define LEDGER_PRUNE_ROWS 100
 
-/* The earliest stored deadline; INT64_MAX: none. */
+/* The earliest stored retry, of dispatch or index; INT64_MAX: none. */
 int ledger_next_deadline(struct store *s, int64_t *ret_at);
 /* Cuts deadlines that lie further ahead than the longest delay of their kind: the clock was
  * set back. */
