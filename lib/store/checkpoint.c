@@ -1,49 +1,82 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "lib/store/priv.h"
 
-#define STACK_BYTES (128 * 1024)
+#define STACK_BYTES    (128 * 1024)
+#define RETRY_MS       100 /* between tries to cut the log */
+#define CUT_WAIT_TRIES 20  /* of a millisecond each, for the writer's transaction to end */
 
 /* Shared with the thread under `lock`, but for what is constant. */
 struct checkpointer {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
+	pthread_cond_t wake;       /* of the thread              */
+	pthread_cond_t idle;       /* of those who wait for it   */
+	const struct store *store; /* For the thread that pokes. */
 	char *path;
-	char *wal_path;
 	int64_t idle_ms;
+	int64_t wal_bytes;  /* of the log in use, as of the last poke             */
+	int64_t base_bytes; /* ... when it was last written back                  */
 	int stop;
-	int poked; /* a commit has been made */
-	int dirty; /* ... and not been written back */
-	int truncate;
+	int poked;    /* a commit has been made            */
+	int dirty;    /* ... and not been written back     */
+	int truncate; /* the log is to be cut              */
+	int retry;    /* ... which has failed a moment ago */
+	int hurry;    /* somebody waits in settle()        */
+	int busy;
 };
 
-static int64_t
-wal_bytes(const struct checkpointer *c)
-{
-	struct stat st;
+/* ---- one checkpoint ---- */
 
-	return stat(c->wal_path, &st) == 0 ? (int64_t)st.st_size : 0;
+static int
+wait_for_writer(void *arg, int tries)
+{
+	static const struct timespec ms = { 0, 1000000 };
+
+	(void)arg;
+	return tries < CUT_WAIT_TRIES && nanosleep(&ms, NULL) == 0;
 }
 
-/* The connection is opened when it is first needed: most stores are idle most of the time. */
-static void
-checkpoint(struct checkpointer *c, sqlite3 **db, int truncate)
+/* Cuts a log that is written back.  Cutting takes the lock of the writer, and all that it then
+ * waits for keeps the writer waiting; hence the short patience.  1 when the log is empty. */
+static int
+cut(sqlite3 *db)
 {
-	int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+	int rc;
 
-	if (*db == NULL && store_connect(c->path, SQLITE_OPEN_READWRITE, db) < 0)
-		return;
-	/* Busy readers or a full disk: the log only grows on, and the next poke tries again. */
-	(void)sqlite3_wal_checkpoint_v2(*db, NULL, mode, NULL, NULL);
+	(void)sqlite3_busy_handler(db, wait_for_writer, NULL);
+	rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	(void)sqlite3_busy_handler(db, NULL, NULL);
+	return rc == SQLITE_OK;
+}
+
+/* What is done without the lock.  The connection is opened when it is first needed: most
+ * stores are idle most of the time.  Readers in the way or a full disk: the log only grows on,
+ * and a later poke tries again. */
+static int
+write_back(const struct checkpointer *c, sqlite3 **db, int truncate)
+{
+	int nlog = 0, ndone = 0, rc, is_cut = 0;
+
+	if (*db == NULL &&
+	    (store_connect(c->path, SQLITE_OPEN_READWRITE, db) < 0 || store_set_up(*db) < 0)) {
+		(void)sqlite3_close(*db);
+		*db = NULL;
+		return 0;
+	}
+	rc = sqlite3_wal_checkpoint_v2(*db, NULL, SQLITE_CHECKPOINT_PASSIVE, &nlog, &ndone);
+	if (truncate && rc == SQLITE_OK && nlog == ndone)
+		is_cut = cut(*db);
 	(void)sqlite3_db_release_memory(*db);
+	return is_cut;
 }
+
+/* ---- when ---- */
 
 static struct timespec
 from_now(int64_t ms)
@@ -60,24 +93,40 @@ from_now(int64_t ms)
 	return t;
 }
 
-/* Returns when the log is long, or when commits have come and then paused for idle_ms. */
+/* A log that has been written back begins anew, with the file as long as it was: what counts
+ * is what is in use. */
+static int
+is_long(struct checkpointer *c)
+{
+	if (c->wal_bytes < c->base_bytes)
+		c->base_bytes = 0;
+	return c->wal_bytes - c->base_bytes > STORE_WAL_PASSIVE_BYTES;
+}
+
+/* Returns when the log is long, or when commits have come and then paused for idle_ms, or when
+ * the log is to be cut. */
 static void
 wait_for_work(struct checkpointer *c)
 {
-	struct timespec until = { 0 };
+	struct timespec until = { 0 }, again = from_now(RETRY_MS);
+	int rc = 0;
 
-	while (!c->stop && !c->truncate) {
+	while (!c->stop && rc == 0) {
 		if (c->poked) {
 			c->poked = 0;
 			c->dirty = 1;
 			until = from_now(c->idle_ms);
-			if (wal_bytes(c) > STORE_WAL_PASSIVE_BYTES)
+			if (is_long(c))
 				return;
 		}
-		if (!c->dirty)
-			(void)pthread_cond_wait(&c->wake, &c->lock);
-		else if (pthread_cond_timedwait(&c->wake, &c->lock, &until) != 0)
+		if ((c->truncate && !c->retry) || (c->dirty && c->hurry))
 			return;
+		if (c->truncate)
+			rc = pthread_cond_timedwait(&c->wake, &c->lock, &again);
+		else if (c->dirty)
+			rc = pthread_cond_timedwait(&c->wake, &c->lock, &until);
+		else
+			rc = pthread_cond_wait(&c->wake, &c->lock);
 	}
 }
 
@@ -88,16 +137,23 @@ run(void *arg)
 	sqlite3 *db = NULL;
 
 	must(pthread_mutex_lock(&c->lock) == 0);
-	while (!c->stop) {
-		int truncate;
+	for (;;) {
+		int truncate, is_cut;
 
+		c->busy = 0;
+		(void)pthread_cond_broadcast(&c->idle);
 		wait_for_work(c);
-		truncate = c->truncate || wal_bytes(c) > STORE_WAL_TRUNCATE_BYTES;
-		c->dirty = 0;
-		c->truncate = 0;
+		if (c->stop)
+			break;
+		truncate = c->truncate || c->wal_bytes > STORE_WAL_TRUNCATE_BYTES;
+		c->busy = 1;
+		c->dirty = c->truncate = 0;
+		c->base_bytes = c->wal_bytes;
 		must(pthread_mutex_unlock(&c->lock) == 0);
-		checkpoint(c, &db, truncate);
+		is_cut = write_back(c, &db, truncate);
 		must(pthread_mutex_lock(&c->lock) == 0);
+		c->retry = truncate && !is_cut;
+		c->truncate |= c->retry;
 	}
 	must(pthread_mutex_unlock(&c->lock) == 0);
 	(void)sqlite3_close(db);
@@ -108,9 +164,9 @@ static void
 done(struct checkpointer *c)
 {
 	(void)pthread_cond_destroy(&c->wake);
+	(void)pthread_cond_destroy(&c->idle);
 	(void)pthread_mutex_destroy(&c->lock);
 	free(c->path);
-	free(c->wal_path);
 	free(c);
 }
 
@@ -142,15 +198,16 @@ checkpointer_start(struct store *s, int64_t idle_ms, struct checkpointer **ret)
 
 	if (c == NULL)
 		return E_NOMEM;
+	c->store = s;
 	c->idle_ms = idle_ms;
 	must(pthread_mutex_init(&c->lock, NULL) == 0);
 	must(pthread_condattr_init(&attr) == 0);
 	must(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
 	must(pthread_cond_init(&c->wake, &attr) == 0);
+	must(pthread_cond_init(&c->idle, &attr) == 0);
 	(void)pthread_condattr_destroy(&attr);
 	c->path = mem_strdup(s->path);
-	c->wal_path = mem_format("%s-wal", s->path);
-	r = c->path != NULL && c->wal_path != NULL ? start_thread(c) : E_NOMEM;
+	r = c->path != NULL ? start_thread(c) : E_NOMEM;
 	if (r < 0) {
 		done(c);
 		return r;
@@ -159,21 +216,15 @@ checkpointer_start(struct store *s, int64_t idle_ms, struct checkpointer **ret)
 	return 0;
 }
 
-static void
-signal_thread(struct checkpointer *c, int *flag)
-{
-	must(pthread_mutex_lock(&c->lock) == 0);
-	*flag = 1;
-	(void)pthread_cond_signal(&c->wake);
-	must(pthread_mutex_unlock(&c->lock) == 0);
-}
-
 struct checkpointer *
 checkpointer_stop(struct checkpointer *c)
 {
 	if (c == NULL)
 		return NULL;
-	signal_thread(c, &c->stop);
+	must(pthread_mutex_lock(&c->lock) == 0);
+	c->stop = 1;
+	(void)pthread_cond_signal(&c->wake);
+	must(pthread_mutex_unlock(&c->lock) == 0);
 	must(pthread_join(c->thread, NULL) == 0);
 	done(c);
 	return NULL;
@@ -182,11 +233,31 @@ checkpointer_stop(struct checkpointer *c)
 void
 checkpointer_poke(struct checkpointer *c)
 {
-	signal_thread(c, &c->poked);
+	must(pthread_mutex_lock(&c->lock) == 0);
+	c->wal_bytes = c->store->wal_bytes;
+	c->poked = 1;
+	(void)pthread_cond_signal(&c->wake);
+	must(pthread_mutex_unlock(&c->lock) == 0);
 }
 
 void
 checkpointer_truncate(struct checkpointer *c)
 {
-	signal_thread(c, &c->truncate);
+	must(pthread_mutex_lock(&c->lock) == 0);
+	c->truncate = 1;
+	c->retry = 0;
+	(void)pthread_cond_signal(&c->wake);
+	must(pthread_mutex_unlock(&c->lock) == 0);
+}
+
+void
+checkpointer_settle(struct checkpointer *c)
+{
+	must(pthread_mutex_lock(&c->lock) == 0);
+	c->hurry = 1;
+	(void)pthread_cond_signal(&c->wake);
+	while (c->busy || c->poked || c->dirty || (c->truncate && !c->retry))
+		(void)pthread_cond_wait(&c->idle, &c->lock);
+	c->hurry = 0;
+	must(pthread_mutex_unlock(&c->lock) == 0);
 }

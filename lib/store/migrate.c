@@ -1,4 +1,6 @@
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
@@ -31,7 +33,7 @@ store_version(const struct store *s)
 }
 
 static int
-apply(struct store *s, const struct store_migration *m, size_t number)
+apply(struct store *s, const struct store_migration *m, size_t number, char **ret_why)
 {
 	char *bump = sqlite3_mprintf("PRAGMA user_version=%d", (int)number);
 	int r = bump != NULL ? store_begin(s) : E_NOMEM;
@@ -42,10 +44,32 @@ apply(struct store *s, const struct store_migration *m, size_t number)
 		r = store_exec(s, bump);
 	if (r == 0)
 		r = store_commit(s);
-	else
+	if (r < 0) {
+		/* Before the rollback, which has no error. */
+		*ret_why = mem_format("%s: migration %s: %s", s->path, m->name,
+		    store_error(s)[0] != '\0' ? store_error(s) : err_text(r));
 		store_rollback(s);
+	}
 	sqlite3_free(bump);
 	return r;
+}
+
+int
+store_look(struct store *s, char **ret_why)
+{
+	size_t have = *s->desc->nmigrations;
+	int64_t version = 0;
+	int r = pragma_int(s, "PRAGMA user_version", &version);
+
+	if (r < 0 || (version >= 0 && (size_t)version <= have))
+		return r;
+	*ret_why = mem_format("%s has schema %lld and this program (%s) knows %zu: it was "
+			      "written by a newer anvil; install that one again, nothing was "
+			      "changed",
+	    s->path, (long long)version, base_version(), have);
+	/* Its log too is left to the one that wrote it. */
+	(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	return E_NEWER;
 }
 
 int
@@ -55,26 +79,11 @@ store_migrate(struct store *s, char **ret_why)
 	int64_t version = 0;
 	int r = pragma_int(s, "PRAGMA user_version", &version);
 
-	if (r < 0)
-		return r;
-	if (version < 0 || (size_t)version > have) {
-		*ret_why = mem_format(
-		    "%s has schema %lld and this program (%s) knows %zu: it was "
-		    "written by a newer anvil; install that one again, nothing was changed",
-		    s->path, (long long)version, base_version(), have);
-		return E_NEWER;
-	}
 	/* The schema has to be whole on disk before anything is promised on top of it. */
-	if ((size_t)version < have)
+	if (r == 0 && (size_t)version < have)
 		r = store_set_sync(s, STORE_SYNC_FULL);
-	for (size_t i = (size_t)version; i < have && r == 0; i++) {
-		const struct store_migration *m = &s->desc->migrations[i];
-
-		r = apply(s, m, i + 1);
-		if (r < 0)
-			*ret_why = mem_format("%s: migration %s: %s", s->path, m->name,
-			    store_error(s)[0] != '\0' ? store_error(s) : err_text(r));
-	}
+	for (size_t i = (size_t)version; i < have && r == 0; i++)
+		r = apply(s, &s->desc->migrations[i], i + 1, ret_why);
 	return r;
 }
 
@@ -104,11 +113,19 @@ int
 store_check(const struct store_desc *d, const char *path, char **ret_why)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
-	int r = store_open(d, path, &s, ret_why);
+	int r;
 
+	*ret_why = NULL;
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	r = store_open_reader(d, path, 0, &s);
+	if (r == 0)
+		r = store_look(s, ret_why);
 	if (r == 0)
 		r = check_with(s, "PRAGMA integrity_check", ret_why);
 	if (r == 0)
 		r = check_with(s, "PRAGMA foreign_key_check", ret_why);
+	if (r < 0 && *ret_why == NULL)
+		*ret_why = mem_format("%s: %s", path, err_text(r));
 	return r;
 }

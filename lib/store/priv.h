@@ -21,15 +21,23 @@ struct store {
 	sqlite3 *db;
 	char *path;
 	struct stmt *stmts; /* desc->nstmts */
+	int64_t wal_bytes;  /* of the log that are in use, as of the last commit here */
 	/* Of a reader: when its statement has to end. */
 	int64_t limit_ms; /* 0: no limit */
 	int64_t until_us; /* monotonic   */
 };
 
+/* A page of the size that every store is made with, and its head in the log. */
+#define STORE_FRAME_BYTES (4096 + 24)
+
 /* A result code of SQLite as an error of ours. */
 int store_error_of(sqlite3 *db, int rc);
-/* Opens the file with the pragmas of every connection. */
+/* Opens the file, unchanged.  *ret is the caller's to close on failure too. */
 int store_connect(const char *path, int flags, sqlite3 **ret);
+/* Gives it the pragmas of every connection. */
+int store_set_up(sqlite3 *db);
+/* E_NEWER and *ret_why when the schema is one that this program does not know. */
+int store_look(struct store *s, char **ret_why);
 /* Applies what is missing.  0 or an error; *ret_why for people. */
 int store_migrate(struct store *s, char **ret_why);
 /* Name of the VFS to open with: NULL, or the one that injects faults. */

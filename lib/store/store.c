@@ -52,31 +52,28 @@ static const char pragmas[] = "PRAGMA journal_mode=WAL;"
 int
 store_connect(const char *path, int flags, sqlite3 **ret)
 {
-	sqlite3 *db = NULL;
-	char *cache;
-	int rc = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX, store_vfs());
+	int rc = sqlite3_open_v2(path, ret, flags | SQLITE_OPEN_NOMUTEX, store_vfs());
 
-	if (rc == SQLITE_OK) {
-		(void)sqlite3_extended_result_codes(db, 1);
-		(void)sqlite3_busy_timeout(db, BUSY_MS);
-		(void)sqlite3_db_config(
-		    db, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_SIZE, LOOKASIDE_N);
-		(void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-		rc = sqlite3_exec(db, pragmas, NULL, NULL, NULL);
-	}
-	if (rc == SQLITE_OK) {
-		cache = sqlite3_mprintf("PRAGMA cache_size=-%d", CACHE_KIB);
-		rc = cache != NULL ? sqlite3_exec(db, cache, NULL, NULL, NULL) : SQLITE_NOMEM;
-		sqlite3_free(cache);
-	}
-	if (rc != SQLITE_OK) {
-		int r = store_error_of(db, rc);
-
-		(void)sqlite3_close(db);
-		return r;
-	}
-	*ret = db;
+	if (rc != SQLITE_OK)
+		return store_error_of(*ret, rc);
+	(void)sqlite3_extended_result_codes(*ret, 1);
+	(void)sqlite3_busy_timeout(*ret, BUSY_MS);
+	(void)sqlite3_db_config(
+	    *ret, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_SIZE, LOOKASIDE_N);
+	(void)sqlite3_db_config(*ret, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	return 0;
+}
+
+int
+store_set_up(sqlite3 *db)
+{
+	char *cache = sqlite3_mprintf("PRAGMA cache_size=-%d", CACHE_KIB);
+	int rc = cache != NULL ? sqlite3_exec(db, pragmas, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(db, cache, NULL, NULL, NULL);
+	sqlite3_free(cache);
+	return store_error_of(db, rc);
 }
 
 /* The file is made here, so that its mode and its entry in the folder are certain before
@@ -119,6 +116,18 @@ store_alloc(const struct store_desc *d, const char *path)
 	return s;
 }
 
+/* Told in the writer's thread, which is the only one that asks the number. */
+static int
+on_commit(void *arg, sqlite3 *db, const char *name, int nframes)
+{
+	struct store *s = arg;
+
+	(void)db;
+	(void)name;
+	s->wal_bytes = (int64_t)nframes * STORE_FRAME_BYTES;
+	return SQLITE_OK;
+}
+
 int
 store_open(
     const struct store_desc *d, const char *path, struct store **ret_store, char **ret_why)
@@ -135,14 +144,23 @@ store_open(
 	if (r == 0)
 		r = store_connect(path, SQLITE_OPEN_READWRITE, &s->db);
 	if (r == 0)
+		r = store_look(s, ret_why);
+	if (r == 0)
+		r = store_set_up(s->db);
+	if (r == 0)
 		r = store_migrate(s, ret_why);
 	if (r == 0)
 		r = store_set_sync(s, d->sync);
 	if (r < 0) {
+		const char *more = store_error(s);
+
 		if (*ret_why == NULL)
-			*ret_why = mem_format("%s: %s", path, err_text(r));
+			*ret_why = mem_format(
+			    "%s: %s%s%s", path, err_text(r), *more != '\0' ? ": " : "", more);
 		return r;
 	}
+	/* Takes the place of the automatic checkpoint, which is off. */
+	(void)sqlite3_wal_hook(s->db, on_commit, s);
 	*ret_store = TAKE_PTR(s);
 	return 0;
 }
@@ -164,9 +182,9 @@ store_open_reader(
 
 	if (s == NULL)
 		return E_NOMEM;
-	r = store_connect(path, SQLITE_OPEN_READWRITE, &s->db);
+	r = store_connect(path, SQLITE_OPEN_READONLY, &s->db);
 	if (r == 0)
-		r = store_exec(s, "PRAGMA query_only=ON");
+		r = store_set_up(s->db);
 	if (r < 0)
 		return r;
 	s->limit_ms = limit_ms;
@@ -212,7 +230,8 @@ store_set_sync(struct store *s, enum store_sync sync)
 int
 store_begin(struct store *s)
 {
-	return store_exec(s, "BEGIN IMMEDIATE");
+	return store_exec(
+	    s, sqlite3_db_readonly(s->db, "main") == 1 ? "BEGIN" : "BEGIN IMMEDIATE");
 }
 
 int

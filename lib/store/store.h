@@ -44,14 +44,16 @@ struct store;
 
 /* Opens or makes ${path} (0600, its folder synced), brings its schema up to date.  0, or
  * E_NEWER (written by a later version: left untouched), E_CORRUPT, E_FULL, E_NOMEM,
- * E_STORAGE; then *ret_why says what and where, freed by the caller (NULL: no memory). */
+ * E_STORAGE; then *ret_why says what and where, freed by the caller (NULL: no memory).
+ * One open store of a file at a time: its owner holds the lock that belongs to it. */
 int store_open(
     const struct store_desc *d, const char *path, struct store **ret_store, char **ret_why);
 struct store *store_close(struct store *s);
 DEFINE_CLEANUP(struct store *, store_close)
 
 /* A second connection for long reads: read-only, and a statement that runs longer than
- * ${limit_ms} ends with E_DEADLINE.  The file exists and is up to date. */
+ * ${limit_ms} (0: no limit) ends with E_DEADLINE.  The file exists and is up to date.
+ * store_begin() on it opens a snapshot. */
 int store_open_reader(
     const struct store_desc *d, const char *path, int64_t limit_ms, struct store **ret_store);
 
@@ -81,25 +83,29 @@ int64_t store_version(const struct store *s);
 /* Bytes of the file and of its write-ahead log, as they are on disk. */
 void store_sizes(const struct store *s, int64_t *ret_db_bytes, int64_t *ret_wal_bytes);
 
-/* PRAGMA integrity_check and foreign_key_check on a file that nobody has open.
- * 0, or E_CORRUPT with what is wrong in *ret_why, or another error. */
+/* PRAGMA integrity_check and foreign_key_check, changing nothing; a file that is not there
+ * has nothing wrong.  0, or E_CORRUPT, E_NEWER or another error, which *ret_why explains. */
 int store_check(const struct store_desc *d, const char *path, char **ret_why);
 
 /* ---- checkpoints, on a thread with its own connection ---- */
 
 struct checkpointer;
 
-#define STORE_WAL_PASSIVE_BYTES  (4 << 20)  /* a larger log is written back           */
-#define STORE_WAL_TRUNCATE_BYTES (64 << 20) /* a larger one is cut to nothing as well */
+#define STORE_WAL_PASSIVE_BYTES  (4 << 20)  /* of new log: it is written back          */
+#define STORE_WAL_TRUNCATE_BYTES (64 << 20) /* of log: it is cut to nothing as well    */
 
-/* ${idle_ms}: the log is also written back after so long without a poke. */
+/* ${idle_ms}: the log is also written back after so long without a poke.  The thread never
+ * waits for the writer, and holds it up for the rest of a log that is written back already. */
 int checkpointer_start(struct store *s, int64_t idle_ms, struct checkpointer **ret);
 /* Waits for a checkpoint that runs. */
 struct checkpointer *checkpointer_stop(struct checkpointer *c);
-/* After a commit; cheap. */
+/* After a commit, in the thread of the store; cheap. */
 void checkpointer_poke(struct checkpointer *c);
 /* After secrets were deleted: their old pages leave the log as soon as may be. */
 void checkpointer_truncate(struct checkpointer *c);
+/* Waits until nothing is left to do, for tests and for an orderly end.  With truncation
+ * ordered, the log is empty then, unless a reader holds on to it. */
+void checkpointer_settle(struct checkpointer *c);
 
 /* ---- faults, in builds with ANVIL_FAULTS ---- */
 
