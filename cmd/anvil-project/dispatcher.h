@@ -1,0 +1,26 @@
+/*
+ * cmd/anvil-project/dispatcher.h -- executable runs on their way to the supervisor (spec
+ * project 12).
+ */
+#ifndef CMD_ANVIL_PROJECT_DISPATCHER_H
+#define CMD_ANVIL_PROJECT_DISPATCHER_H
+
+#include <stddef.h>
+
+struct dispatcher;
+struct shard;
+struct turn;
+
+#define DISPATCH_IN_FLIGHT 64 /* supervisor.spawnRun calls at a time */
+
+struct dispatcher *dispatcher_new(struct shard *s);
+struct dispatcher *dispatcher_free(struct dispatcher *d);
+size_t dispatcher_in_flight(const struct dispatcher *d);
+
+/* In a read turn outside of any batch, so that what it reads is on disk: sends what is due. */
+int dispatcher_pump(struct dispatcher *d, struct turn *t);
+/* Likewise; asks again for runs that the supervisor was given and that nobody has claimed: its queue
+ * may have been lost. */
+int dispatcher_ask_again(struct dispatcher *d, struct turn *t);
+
+#endif

@@ -1,0 +1,118 @@
+/* cmd/anvil-project/main.c -- one shard of projects: configuration, ledger, queue, leases.
+ * Opens project-<n>.db and nothing else; holds secrets only as ciphertext, and no key. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/anvil-project/leases.h"
+#include "cmd/anvil-project/shard.h"
+#include "gen/project_methods.h"
+#include "lib/base/mem.h"
+#include "lib/config/config.h"
+#include "lib/wire/wire.h"
+
+#define SHARD_LAST 63
+
+static void
+on_peer_down(void *ctx, struct rpc_peer *p)
+{
+	const struct shard *s = ctx;
+
+	if (rpc_peer_role(p) == ROLE_RUN)
+		leases_channel_gone(s->leases, p);
+}
+
+/* Everything claimed is looked at again: its process may have ended meanwhile. */
+static void
+on_supervisor_up(void *ctx, struct rpc_peer *p)
+{
+	struct shard *s = ctx;
+
+	(void)p;
+	leases_ask_all(s->leases);
+	shard_recheck(s);
+}
+
+static void
+on_end(void *ctx)
+{
+	shard_free(ctx);
+}
+
+static void
+on_drain(void *ctx)
+{
+	const struct shard *s = ctx;
+
+	actor_drained(s->actor);
+}
+
+static const struct proc_option options[] = {
+	{ "SHARD", NULL, "number of the shard, 0 to 63", 1 },
+};
+static const struct proc_role role = { "anvil-project",
+	"one shard of anvil's projects: ledger, queue, leases; started by anvild", options,
+	ARRAY_LEN(options), 0 };
+static const struct actor_desc desc = { .role = ROLE_PROJECT,
+	.methods = project_methods,
+	.nmethods = &project_methods_count,
+	.document = project_document,
+	.store = &ledger_store,
+	.inspect = shard_inspect,
+	.on_drain = on_drain,
+	.on_end = on_end,
+	.on_peer_down = on_peer_down,
+	.on_supervisor_up = on_supervisor_up };
+
+static int
+check(const char *path)
+{
+	CLEANUP_FREE char *why = NULL;
+	int r = store_check(&ledger_store, path, &why);
+
+	(void)printf("{\"store\":\"project\",\"ok\":%s}\n", r == 0 ? "true" : "false");
+	if (r < 0)
+		(void)fprintf(stderr, "anvil-project: %s\n", why != NULL ? why : err_text(r));
+	return r < 0;
+}
+
+static struct config *
+read_config(struct proc *p)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT;
+	struct config *c = NULL;
+
+	if (json_text_dump(&text, proc_config(p)) < 0 ||
+	    config_from_json((const char *)text.data, text.len, &c) < 0)
+		proc_die(p, "bad configuration");
+	return c;
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct proc *p = proc_start(&role, argc, argv);
+	int64_t number = proc_option_int(p, "SHARD", 0, SHARD_LAST, -1);
+	CLEANUP(config_freep) struct config *c = read_config(p);
+	CLEANUP_FREE char *store = mem_format("%s/project-%d.db", c->data_dir, (int)number);
+	CLEANUP_FREE char *lock = mem_format("%s/project-%d.db.lock", c->data_dir, (int)number);
+	CLEANUP_FREE char *address = mem_format("project/%d", (int)number);
+	struct actor_place place = { .address = address,
+		.runtime_dir = c->runtime_dir,
+		.lock_path = lock,
+		.store_path = store };
+	struct shard *s;
+	struct actor *a;
+
+	if (store == NULL || lock == NULL || address == NULL)
+		proc_die(p, "out of memory");
+	if (proc_wants_check(p))
+		return check(store);
+	a = proc_actor(p, &desc, &place, c->data_dir);
+	s = shard_new(p, a, number);
+	if (s == NULL)
+		proc_die(p, "out of memory");
+	actor_set_ctx(a, s);
+	if (shard_begin(s) < 0)
+		proc_die(p, "the store cannot be read");
+	return proc_run(p, s);
+}

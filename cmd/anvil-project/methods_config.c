@@ -1,0 +1,173 @@
+/* project.* about configuration: create, update, detail, removal (spec project 14). */
+#include "cmd/anvil-project/convert.h"
+#include "cmd/anvil-project/push.h"
+#include "cmd/anvil-project/shard.h"
+#include "lib/base/log.h"
+
+static struct ledger_token
+token_of(const struct sealed_value *v)
+{
+	if (v == NULL)
+		return (struct ledger_token) { 0 };
+	return (struct ledger_token) { v->ciphertext, v->nonce, v->key_version };
+}
+
+int
+project_create(struct shard *s, struct turn *t, const struct project_create_params *p,
+    struct project_create_result *ret)
+{
+	struct ledger_project project = { .project_id = p->project_id,
+		.owner_user_id = p->owner_user_id,
+		.owner_slug = p->owner_slug,
+		.project_slug = p->project_slug,
+		.name = p->name,
+		.repo_url = p->repo_url,
+		.default_branch = p->default_branch,
+		.config_path = p->config_path,
+		.token = token_of(p->repo_token),
+		.created_at = p->created_at };
+	enum ledger_created created;
+	int r = ledger_project_create(t->store, t->arena, &project, &created);
+
+	if (r < 0)
+		return r;
+	switch (created) {
+	case LEDGER_CREATED:
+		log_event(
+		    LOG_LEVEL_INFO, "project_created", LOG_STR("projectId", p->project_id));
+		ret->kind = PROJECT_CREATE_CREATED;
+		return shard_wake_after(s, t);
+	case LEDGER_EXISTS: ret->kind = PROJECT_CREATE_EXISTS; break;
+	case LEDGER_CREATE_CONFLICT: ret->kind = PROJECT_CREATE_CONFLICT; break;
+	}
+	return 0;
+}
+
+int
+project_update(struct shard *s, struct turn *t, const struct project_update_params *p,
+    struct project_update_result *ret)
+{
+	const struct project_change *set = &p->set;
+	struct ledger_change change = { .name = set->name,
+		.repo_url = set->repo_url,
+		.default_branch = set->default_branch,
+		.config_path = set->config_path,
+		.set_token = set->has_repo_token,
+		.token = token_of(set->repo_token) };
+	struct ledger_project project;
+	int r = ledger_project_update(
+	    t->store, t->arena, p->project_id, &change, t->now_ms, &project);
+
+	if (r == E_NOENT) {
+		ret->kind = PROJECT_UPDATE_NOT_FOUND;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	ret->kind = PROJECT_UPDATE_UPDATED;
+	convert_project(&project, &ret->u.updated.project);
+	log_event(LOG_LEVEL_INFO, "project_updated", LOG_STR("projectId", p->project_id),
+	    LOG_STR("name", set->name != NULL ? "changed" : NULL),
+	    LOG_STR("repoUrl", set->repo_url != NULL ? "changed" : NULL),
+	    LOG_STR("defaultBranch", set->default_branch != NULL ? "changed" : NULL),
+	    LOG_STR("configPath", set->config_path != NULL ? "changed" : NULL),
+	    LOG_STR("repoToken", set->has_repo_token ? "changed" : NULL));
+	return shard_wake_after(s, t);
+}
+
+/* All that waits: the executable run and the pending ones. */
+static int
+fill_pending(struct turn *t, const char *project_id, struct project_get_detail_detail *d)
+{
+	struct ledger_run *runs;
+	struct pending_run *rows;
+	size_t n;
+	int r = ledger_queue_list(t->store, t->arena, project_id, &runs, &n);
+
+	if (r < 0)
+		return r;
+	rows = arena_calloc(t->arena, n, sizeof(*rows));
+	if (rows == NULL)
+		return E_NOMEM;
+	for (size_t i = 0; i < n; i++)
+		rows[i] = (struct pending_run) { runs[i].run_id, runs[i].branch,
+			runs[i].queued_at, runs[i].position };
+	d->pending_runs = rows;
+	d->npending_runs = n;
+	return 0;
+}
+
+static int
+fill_active(struct turn *t, const char *project_id, struct project_get_detail_detail *d)
+{
+	struct ledger_run head;
+	struct run_row *row;
+	int r = ledger_run_head(t->store, t->arena, project_id, &head);
+
+	if (r < 0 || !ledger_is_claimed(head.state))
+		return r == E_NOENT ? 0 : r;
+	row = arena_alloc(t->arena, sizeof(*row));
+	if (row == NULL)
+		return E_NOMEM;
+	d->active_run = row;
+	return convert_run(&head, row);
+}
+
+int
+project_get_detail(struct shard *s, struct turn *t, const struct project_get_detail_params *p,
+    struct project_get_detail_result *ret)
+{
+	struct ledger_project project;
+	int r = ledger_project_get(t->store, t->arena, p->project_id, &project);
+
+	(void)s;
+	if (r == E_NOENT) {
+		ret->kind = PROJECT_GET_DETAIL_NOT_FOUND;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	ret->kind = PROJECT_GET_DETAIL_DETAIL;
+	convert_project(&project, &ret->u.detail.project);
+	r = fill_active(t, p->project_id, &ret->u.detail);
+	return r < 0 ? r : fill_pending(t, p->project_id, &ret->u.detail);
+}
+
+/* Whatever waits is canceled, what runs is asked to end; the rest follows when it has. */
+static int
+cancel_all(struct shard *s, struct turn *t, const char *project_id)
+{
+	struct ledger_promoted promoted;
+	struct ledger_run *runs, run;
+	size_t n;
+	int push, r = ledger_queue_list(t->store, t->arena, project_id, &runs, &n);
+
+	/* From the end, so that nothing is promoted only to be canceled. */
+	for (size_t i = n; r == 0 && i > 0; i--)
+		r = ledger_cancel_run(t->store, t->arena, runs[i - 1].run_id, "operator",
+		    t->now_ms, &run, &push, &promoted);
+	if (r < 0)
+		return r;
+	r = ledger_run_head(t->store, t->arena, project_id, &run);
+	if (r < 0)
+		return r == E_NOENT ? 0 : r;
+	r = ledger_cancel_run(
+	    t->store, t->arena, run.run_id, "operator", t->now_ms, &run, &push, &promoted);
+	return r < 0 || !push ? r : push_cancel_after(s, t, &run);
+}
+
+int
+project_remove(struct shard *s, struct turn *t, const struct project_remove_params *p,
+    struct project_remove_result *ret)
+{
+	int r = ledger_project_begin_removal(t->store, p->project_id, t->now_ms);
+
+	ret->kind = PROJECT_REMOVE_REMOVING;
+	if (r == E_NOENT) {
+		ret->kind = PROJECT_REMOVE_NOT_FOUND;
+		return 0;
+	}
+	if (r == 0)
+		r = cancel_all(s, t, p->project_id);
+	return r < 0 ? r : shard_wake_after(s, t);
+}

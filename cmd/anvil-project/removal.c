@@ -1,0 +1,125 @@
+#include "cmd/anvil-project/removal.h"
+
+#include <stdio.h>
+
+#include "cmd/anvil-project/shard.h"
+#include "gen/ingress.h"
+#include "gen/supervisor.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+struct removals {
+	struct shard *shard;
+	struct removal *now; /* in flight, or NULL */
+};
+
+/* The index forgets it, then the supervisor its files, then its rows go. */
+struct removal {
+	struct removals *owner; /* NULL: the shard has gone */
+	char project_id[ID_SIZE];
+};
+
+struct removals *
+removals_new(struct shard *s)
+{
+	struct removals *m = mem_calloc(1, sizeof(*m));
+
+	if (m != NULL)
+		m->shard = s;
+	return m;
+}
+
+struct removals *
+removals_free(struct removals *m)
+{
+	if (m != NULL && m->now != NULL)
+		m->now->owner = NULL;
+	free(m);
+	return NULL;
+}
+
+static void
+removal_free(struct removal *rm)
+{
+	if (rm->owner != NULL)
+		rm->owner->now = NULL;
+	free(rm);
+}
+
+static int
+delete_turn(void *arg, struct turn *t)
+{
+	const struct removal *rm = arg;
+	int r = ledger_project_delete(t->store, rm->project_id);
+
+	return r < 0 ? r : shard_wake_after(rm->owner->shard, t);
+}
+
+static void
+on_files(void *arg, int err, const struct supervisor_remove_project_result *res)
+{
+	struct removal *rm = arg;
+
+	(void)res;
+	if (rm->owner != NULL && err == 0 &&
+	    actor_turn(rm->owner->shard->actor, 1, delete_turn, rm) == 0)
+		log_event(
+		    LOG_LEVEL_INFO, "project_removed", LOG_STR("projectId", rm->project_id));
+	removal_free(rm); /* anything else: the re-check begins again */
+}
+
+static void
+on_index(void *arg, int err, const struct index_remove_project_result *res)
+{
+	struct removal *rm = arg;
+	struct supervisor_remove_project_params params = { .project_id = rm->project_id };
+	struct rpc_peer *p = rm->owner != NULL ? shard_supervisor(rm->owner->shard) : NULL;
+
+	(void)res;
+	if (err < 0 || p == NULL ||
+	    supervisor_remove_project_call(p, NULL, &params, on_files, rm) < 0)
+		removal_free(rm);
+}
+
+static int
+begin(struct removals *m, const char *project_id)
+{
+	struct index_remove_project_params params = { .project_id = project_id };
+	struct rpc_peer *p = link_peer(m->shard->ingress);
+	struct removal *rm;
+	int r;
+
+	if (p == NULL)
+		return 0;
+	rm = mem_calloc(1, sizeof(*rm));
+	if (rm == NULL)
+		return E_NOMEM;
+	(void)snprintf(rm->project_id, sizeof(rm->project_id), "%s", project_id);
+	rm->owner = m;
+	m->now = rm;
+	r = index_remove_project_call(p, NULL, &params, on_index, rm);
+	if (r < 0)
+		removal_free(rm);
+	return r;
+}
+
+int
+removals_pump(struct removals *m, struct turn *t)
+{
+	const char **ids;
+	size_t n;
+	int r;
+
+	if (m->now != NULL)
+		return 0;
+	r = ledger_project_removing(t->store, t->arena, &ids, &n);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct ledger_run head;
+
+		/* Queued runs were canceled when it began: a head is all that can be left. */
+		r = ledger_run_head(t->store, t->arena, ids[i], &head);
+		if (r == E_NOENT)
+			return begin(m, ids[i]);
+	}
+	return r;
+}

@@ -1,0 +1,265 @@
+#include "cmd/anvil-project/shard.h"
+
+#include <string.h>
+
+#include "cmd/anvil-project/dispatcher.h"
+#include "cmd/anvil-project/leases.h"
+#include "cmd/anvil-project/removal.h"
+#include "cmd/anvil-project/syncer.h"
+#include "cmd/anvil-project/takeover.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+#define REPAIRS        100  /* of one re-check                     */
+#define ACTIVE_ROWS    1000 /* of one look at the start            */
+#define PRUNE_EVERY_MS 3600000
+#define TIMER_LEAST_MS 10
+#define OVERDUE_MS     1000
+
+static void on_pump(void *arg);
+static void on_timer(void *arg);
+
+struct rpc_peer *
+shard_supervisor(const struct shard *s)
+{
+	struct link *l = proc_supervisor(s->proc);
+
+	return l != NULL ? link_peer(l) : NULL;
+}
+
+/* ---- links ---- */
+
+static void
+on_ingress_up(void *arg, struct link *l, struct rpc_peer *p)
+{
+	(void)l;
+	(void)p;
+	shard_wake(arg);
+}
+
+static const struct link_ops ingress_ops = { .on_up = on_ingress_up };
+
+struct shard *
+shard_new(struct proc *p, struct actor *a, int64_t number)
+{
+	struct shard *s = mem_calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->proc = p;
+	s->actor = a;
+	s->number = number;
+	s->leases = leases_new(s);
+	s->dispatcher = dispatcher_new(s);
+	s->syncer = syncer_new(s);
+	s->takeovers = takeovers_new(s);
+	s->removals = removals_new(s);
+	s->pump = actor_timer_new(a, on_pump, s);
+	s->timer = actor_timer_new(a, on_timer, s);
+	s->ingress = actor_link(a, "ingress", &ingress_ops, s);
+	if (s->leases == NULL || s->dispatcher == NULL || s->syncer == NULL ||
+	    s->takeovers == NULL || s->removals == NULL || s->pump == NULL ||
+	    s->timer == NULL || s->ingress == NULL)
+		return shard_free(s);
+	return s;
+}
+
+struct shard *
+shard_free(struct shard *s)
+{
+	if (s == NULL)
+		return NULL;
+	takeovers_free(s->takeovers);
+	removals_free(s->removals);
+	dispatcher_free(s->dispatcher);
+	syncer_free(s->syncer);
+	leases_free(s->leases);
+	actor_timer_free(s->pump);
+	actor_timer_free(s->timer);
+	free(s);
+	return NULL;
+}
+
+/* ---- looking what is due ---- */
+
+void
+shard_wake(struct shard *s)
+{
+	(void)actor_timer_set(s->pump, 0);
+}
+
+static void
+wake(void *arg)
+{
+	shard_wake(arg);
+}
+
+int
+shard_wake_after(struct shard *s, struct turn *t)
+{
+	return turn_after_commit(t, wake, s, NULL);
+}
+
+static int
+pump_turn(void *arg, struct turn *t)
+{
+	struct shard *s = arg;
+	int r = dispatcher_pump(s->dispatcher, t);
+
+	if (r == 0)
+		r = syncer_pump(s->syncer, t);
+	if (r == 0)
+		r = removals_pump(s->removals, t);
+	return r;
+}
+
+static int
+deadline_turn(void *arg, struct turn *t)
+{
+	return ledger_next_deadline(t->store, arg);
+}
+
+/* What is overdue and still there waits for a connection, which wakes us when it comes. */
+static int64_t
+until(int64_t ms)
+{
+	return ms > 0 ? ms : OVERDUE_MS;
+}
+
+/* Sets the one timer to whatever comes first. */
+static void
+arm(struct shard *s)
+{
+	struct mono_time now = clock_mono(), first;
+	int64_t stored = INT64_MAX, wait = SHARD_RECHECK_MS - mono_diff_ms(s->rechecked, now);
+
+	if (actor_turn(s->actor, 0, deadline_turn, &stored) == 0 && stored != INT64_MAX)
+		wait = min_i64(wait, until(stored - clock_wall_ms()));
+	if (leases_next(s->leases, &first))
+		wait = min_i64(wait, until(mono_diff_ms(now, first)));
+	wait = max_i64(wait, TIMER_LEAST_MS);
+	s->planned = mono_add_ms(now, wait);
+	(void)actor_timer_set(s->timer, wait);
+}
+
+static void
+on_pump(void *arg)
+{
+	struct shard *s = arg;
+
+	/* What an open batch has written is not on disk yet, and nobody may hear of it. */
+	if (actor_in_batch(s->actor)) {
+		shard_wake(s);
+		return;
+	}
+	(void)actor_turn(s->actor, 0, pump_turn, s);
+	arm(s);
+}
+
+/* ---- the re-check ---- */
+
+static int
+repair_turn(void *arg, struct turn *t)
+{
+	struct shard *s = arg;
+	struct ledger_promoted promoted;
+	const char **ids;
+	size_t n;
+	int r = ledger_clamp_deadlines(t->store, t->now_ms);
+
+	if (r == 0)
+		r = ledger_headless(t->store, t->arena, REPAIRS, &ids, &n);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = ledger_promote(t->store, t->arena, ids[i], t->now_ms, &promoted);
+		if (r == 0 && promoted.run_id[0] != '\0')
+			log_event(LOG_LEVEL_ERROR, "promotion_repaired",
+			    LOG_STR("projectId", ids[i]), LOG_STR("runId", promoted.run_id));
+	}
+	return r < 0 ? r : shard_wake_after(s, t);
+}
+
+static int
+ask_turn(void *arg, struct turn *t)
+{
+	return dispatcher_ask_again(((struct shard *)arg)->dispatcher, t);
+}
+
+/* Leases that a lost turn left out, and rows whose lease is not known here. */
+static int
+active_turn(void *arg, struct turn *t)
+{
+	struct shard *s = arg;
+	struct ledger_run *runs;
+	size_t n;
+	int r = ledger_dispatched(
+	    t->store, t->arena, LEDGER_DISPATCH_STARTED, "", ACTIVE_ROWS, &runs, &n);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (leases_find(s->leases, runs[i].run_id) == NULL)
+			r = leases_grant(s->leases, runs[i].run_id, runs[i].lease_id,
+			    runs[i].spawn_id, NULL);
+	return r;
+}
+
+void
+shard_recheck(struct shard *s)
+{
+	s->rechecked = clock_mono();
+	(void)actor_turn(s->actor, 1, repair_turn, s);
+	(void)actor_turn(s->actor, 0, active_turn, s);
+	if (!actor_in_batch(s->actor))
+		(void)actor_turn(s->actor, 0, ask_turn, s);
+	leases_ask_all(s->leases);
+	shard_wake(s);
+}
+
+static int
+prune_turn(void *arg, struct turn *t)
+{
+	return ledger_prune(t->store, t->now_ms, arg);
+}
+
+static void
+on_timer(void *arg)
+{
+	struct shard *s = arg;
+	struct mono_time now = clock_mono();
+	int64_t pruned;
+
+	if (mono_diff_ms(s->planned, now) > SHARD_LATE_MS)
+		leases_excuse_all(s->leases);
+	leases_expire(s->leases, now);
+	if (mono_diff_ms(s->pruned, now) > PRUNE_EVERY_MS) {
+		s->pruned = now;
+		(void)actor_turn(s->actor, 1, prune_turn, &pruned);
+	}
+	if (mono_diff_ms(s->rechecked, now) >= SHARD_RECHECK_MS)
+		shard_recheck(s);
+	shard_wake(s);
+}
+
+int
+shard_begin(struct shard *s)
+{
+	int r = actor_turn(s->actor, 0, active_turn, s);
+
+	if (r < 0)
+		return r;
+	s->rechecked = s->pruned = clock_mono();
+	(void)actor_turn(s->actor, 1, repair_turn, s);
+	shard_wake(s);
+	return 0;
+}
+
+void
+shard_inspect(void *ctx, struct buf *out)
+{
+	const struct shard *s = ctx;
+
+	buf_printf(out,
+	    "{\"shard\":%lld,\"leases\":%zu,\"dispatchesInFlight\":%zu,\"takeovers\":%zu,"
+	    "\"supervisor\":\"%s\",\"ingress\":\"%s\"}",
+	    (long long)s->number, leases_count(s->leases), dispatcher_in_flight(s->dispatcher),
+	    takeovers_count(s->takeovers), shard_supervisor(s) != NULL ? "up" : "down",
+	    link_peer(s->ingress) != NULL ? "up" : "down");
+}
