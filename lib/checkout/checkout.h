@@ -44,7 +44,7 @@ struct checkout_request {
 	const char *commit;     /* Pinned: 4..64 hexadecimal digits.  NULL: the head.   */
 	const char *token;      /* `user:token` or bare.  NULL: none.                   */
 	const char *config;     /* Path of the config in the commit's tree.             */
-	const char *ca_file;    /* PEM; NULL or "": the system's certificates.          */
+	const char *ca_file;    /* PEM, in place of the system's; NULL or "": those.    */
 	/* repositories.* of the configuration: what the URL may be besides https to a
 	 * public host name. */
 	int allow_http;
@@ -72,7 +72,8 @@ enum checkout_failure {
 	CHECKOUT_COMMIT_UNREACHABLE,
 	CHECKOUT_CREDENTIAL_REFUSED,
 	CHECKOUT_DISK_FULL,
-	CHECKOUT_INTERNAL /* Out of memory, or a parent that broke the protocol. */
+	CHECKOUT_INTERNAL /* Out of memory, or a parent that broke the protocol; `text` is the
+			   * reason alone. */
 };
 
 /* One result message.  `text` points into the decoder and ends in a NUL that text_len does
@@ -96,7 +97,8 @@ const char *checkout_failure_code(enum checkout_failure failure);
  * Each appends one message for the child to ${out}, whose bytes the caller then writes to
  * the request pipe in order.  0, E_NOMEM, E_INVAL (a missing string) or E_TOO_BIG; then
  * ${out} is as before.  A request holds the token: buf_wipe() ${out} once it is written.
- * Depth 0 is the full history.
+ * The child wipes its own copy when no fetch can follow, damage of the mirror included.
+ * Depth 0 is the full history, with every tag; else the tags of the commit come along.
  */
 int checkout_put_request(struct buf *out, const struct checkout_request *req);
 int checkout_put_go_on(struct buf *out);
