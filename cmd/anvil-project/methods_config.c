@@ -137,6 +137,7 @@ project_get_detail(struct shard *s, struct turn *t, const struct project_get_det
 static int
 cancel_all(struct shard *s, struct turn *t, const char *project_id)
 {
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct ledger_promoted promoted;
 	struct ledger_run *runs, run;
 	size_t n;
@@ -144,15 +145,14 @@ cancel_all(struct shard *s, struct turn *t, const char *project_id)
 
 	/* From the end, so that nothing is promoted only to be canceled. */
 	for (size_t i = n; r == 0 && i > 0; i--)
-		r = ledger_cancel_run(t->store, t->arena, runs[i - 1].run_id, "operator",
-		    t->now_ms, &run, &push, &promoted);
+		r = ledger_cancel_run(
+		    &at, runs[i - 1].run_id, "operator", &run, &push, &promoted);
 	if (r < 0)
 		return r;
 	r = ledger_run_head(t->store, t->arena, project_id, &run);
 	if (r < 0)
 		return r == E_NOENT ? 0 : r;
-	r = ledger_cancel_run(
-	    t->store, t->arena, run.run_id, "operator", t->now_ms, &run, &push, &promoted);
+	r = ledger_cancel_run(&at, run.run_id, "operator", &run, &push, &promoted);
 	return r < 0 || !push ? r : push_cancel_after(s, t, &run);
 }
 

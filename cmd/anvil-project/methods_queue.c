@@ -108,11 +108,10 @@ int
 project_cancel_run(struct shard *s, struct turn *t, const struct project_cancel_run_params *p,
     struct project_cancel_run_result *ret)
 {
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct ledger_promoted promoted;
 	struct ledger_run run;
-	int push,
-	    r = ledger_cancel_run(
-		t->store, t->arena, p->run_id, p->by, t->now_ms, &run, &push, &promoted);
+	int push, r = ledger_cancel_run(&at, p->run_id, p->by, &run, &push, &promoted);
 
 	if (r == E_NOENT || (r == 0 && strcmp(run.project_id, p->project_id) != 0)) {
 		ret->kind = PROJECT_CANCEL_RUN_NOT_FOUND;

@@ -79,14 +79,15 @@ int
 project_heartbeat(struct shard *s, struct turn *t, const struct project_heartbeat_params *p,
     struct project_heartbeat_result *ret)
 {
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct ledger_held held;
 	enum ledger_public status;
 	int r;
 
 	if (ledger_public_parse(run_status_name(p->status), &status) < 0)
 		return E_PARAMS;
-	r = ledger_heartbeat(t->store, t->arena, p->run_id, p->lease_id, status,
-	    p->has_started_at ? p->started_at : 0, t->now_ms, &held);
+	r = ledger_heartbeat(
+	    &at, p->run_id, p->lease_id, status, p->has_started_at ? p->started_at : 0, &held);
 	if (r < 0)
 		return r;
 	if (held.lost) {
@@ -107,10 +108,11 @@ int
 project_record_commit(struct shard *s, struct turn *t,
     const struct project_record_commit_params *p, struct project_record_commit_result *ret)
 {
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct ledger_held held;
 	int conflict,
-	    r = ledger_record_commit(t->store, t->arena, p->run_id, p->lease_id, p->commit_sha,
-		t->now_ms, &held, &conflict);
+	    r = ledger_record_commit(
+		&at, p->run_id, p->lease_id, p->commit_sha, &held, &conflict);
 
 	if (r < 0)
 		return r;
@@ -166,10 +168,11 @@ int
 project_release_run(struct shard *s, struct turn *t, const struct project_release_run_params *p,
     struct project_release_run_result *ret)
 {
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	enum ledger_released released;
 	enum ledger_lost lost;
-	int r = ledger_release_run(t->store, t->arena, p->run_id, p->lease_id,
-	    release_reason_name(p->reason), t->now_ms, &released, &lost);
+	int r = ledger_release_run(
+	    &at, p->run_id, p->lease_id, release_reason_name(p->reason), &released, &lost);
 
 	if (r < 0)
 		return r;

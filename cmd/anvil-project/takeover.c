@@ -123,6 +123,7 @@ struct conclusion {
 static int
 take_over_turn(void *arg, struct turn *t)
 {
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct conclusion *c = arg;
 	struct takeover *k = c->k;
 	struct ledger_promoted promoted;
@@ -139,8 +140,7 @@ take_over_turn(void *arg, struct turn *t)
 			.exit_code = 1,
 			.failure_code = "runner_lost",
 			.error_message = k->message };
-	r = ledger_take_over(t->store, t->arena, k->run_id, k->lease_id, &c->end, k->how,
-	    t->now_ms, &c->done, &promoted);
+	r = ledger_take_over(&at, k->run_id, k->lease_id, &c->end, k->how, &c->done, &promoted);
 	return r < 0 ? r : shard_wake_after(k->owner->shard, t);
 }
 

@@ -141,11 +141,11 @@ moves_forward(const struct ledger_run *r, enum ledger_public status)
 }
 
 int
-ledger_heartbeat(struct store *s, struct arena *a, const char *run_id, const char *lease_id,
-    enum ledger_public status, int64_t started_at, int64_t now_ms, struct ledger_held *ret)
+ledger_heartbeat(const struct ledger_at *at, const char *run_id, const char *lease_id,
+    enum ledger_public status, int64_t started_at, struct ledger_held *ret)
 {
 	struct ledger_run *r = &ret->run;
-	int rc = ledger_check_lease(s, a, run_id, lease_id, ret), news = 0;
+	int rc = ledger_check_lease(at->store, at->arena, run_id, lease_id, ret), news = 0;
 
 	if (rc < 0 || ret->lost)
 		return rc;
@@ -159,19 +159,19 @@ ledger_heartbeat(struct store *s, struct arena *a, const char *run_id, const cha
 	}
 	if (!news)
 		return 0;
-	r->lease_expires_at = now_ms + LEDGER_LEASE_MS;
-	ledger_touch(r, now_ms);
-	return ledger_run_save(s, r);
+	r->lease_expires_at = at->now_ms + LEDGER_LEASE_MS;
+	ledger_touch(r, at->now_ms);
+	return ledger_run_save(at->store, r);
 }
 
 /* ---- commit ---- */
 
 int
-ledger_record_commit(struct store *s, struct arena *a, const char *run_id, const char *lease_id,
-    const char *commit_sha, int64_t now_ms, struct ledger_held *ret, int *ret_conflict)
+ledger_record_commit(const struct ledger_at *at, const char *run_id, const char *lease_id,
+    const char *commit_sha, struct ledger_held *ret, int *ret_conflict)
 {
 	struct ledger_run *r = &ret->run;
-	int rc = ledger_check_lease(s, a, run_id, lease_id, ret);
+	int rc = ledger_check_lease(at->store, at->arena, run_id, lease_id, ret);
 	size_t known;
 
 	*ret_conflict = 0;
@@ -186,22 +186,22 @@ ledger_record_commit(struct store *s, struct arena *a, const char *run_id, const
 		return 0;
 	}
 	r->commit_sha = commit_sha;
-	ledger_touch(r, now_ms);
-	rc = ledger_run_save(s, r);
-	return rc < 0
-	    ? rc
-	    : ledger_event_text(s, run_id, now_ms, "commit_recorded", "commitSha", commit_sha);
+	ledger_touch(r, at->now_ms);
+	rc = ledger_run_save(at->store, r);
+	return rc < 0 ? rc
+		      : ledger_event_text(at->store, run_id, at->now_ms, "commit_recorded",
+			    "commitSha", commit_sha);
 }
 
 /* ---- release ---- */
 
 int
-ledger_release_run(struct store *s, struct arena *a, const char *run_id, const char *lease_id,
-    const char *reason, int64_t now_ms, enum ledger_released *ret, enum ledger_lost *ret_lost)
+ledger_release_run(const struct ledger_at *at, const char *run_id, const char *lease_id,
+    const char *reason, enum ledger_released *ret, enum ledger_lost *ret_lost)
 {
 	struct ledger_held held;
 	struct ledger_run *r = &held.run;
-	int rc = ledger_check_lease(s, a, run_id, lease_id, &held);
+	int rc = ledger_check_lease(at->store, at->arena, run_id, lease_id, &held);
 
 	if (rc < 0)
 		return rc;
@@ -225,7 +225,9 @@ ledger_release_run(struct store *s, struct arena *a, const char *run_id, const c
 	r->public_state = LEDGER_PUBLIC_QUEUED;
 	r->lease_id = NULL;
 	r->lease_expires_at = r->claimed_at = r->started_at = 0;
-	ledger_touch(r, now_ms);
-	rc = ledger_run_save(s, r);
-	return rc < 0 ? rc : ledger_event_text(s, run_id, now_ms, "released", "reason", reason);
+	ledger_touch(r, at->now_ms);
+	rc = ledger_run_save(at->store, r);
+	return rc < 0
+	    ? rc
+	    : ledger_event_text(at->store, run_id, at->now_ms, "released", "reason", reason);
 }

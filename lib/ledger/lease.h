@@ -48,16 +48,15 @@ struct ledger_held {
 };
 
 /* A report that brings nothing new writes nothing but, now and then, the expiry. */
-int ledger_heartbeat(struct store *s, struct arena *a, const char *run_id, const char *lease_id,
-    enum ledger_public status, int64_t started_at, int64_t now_ms, struct ledger_held *ret);
+int ledger_heartbeat(const struct ledger_at *at, const char *run_id, const char *lease_id,
+    enum ledger_public status, int64_t started_at, struct ledger_held *ret);
 /* Whether the lease is current; reads only. */
 int ledger_check_lease(struct store *s, struct arena *a, const char *run_id,
     const char *lease_id, struct ledger_held *ret);
 
 /* *ret_conflict: another commit is recorded, nothing was changed. */
-int
-ledger_record_commit(struct store *s, struct arena *a, const char *run_id, const char *lease_id,
-    const char *commit_sha, int64_t now_ms, struct ledger_held *ret, int *ret_conflict);
+int ledger_record_commit(const struct ledger_at *at, const char *run_id, const char *lease_id,
+    const char *commit_sha, struct ledger_held *ret, int *ret_conflict);
 
 enum ledger_released {
 	LEDGER_RELEASED,
@@ -65,9 +64,8 @@ enum ledger_released {
 	LEDGER_REFUSED_STARTED,
 	LEDGER_RELEASE_LOST,
 };
-int
-ledger_release_run(struct store *s, struct arena *a, const char *run_id, const char *lease_id,
-    const char *reason, int64_t now_ms, enum ledger_released *ret, enum ledger_lost *ret_lost);
+int ledger_release_run(const struct ledger_at *at, const char *run_id, const char *lease_id,
+    const char *reason, enum ledger_released *ret, enum ledger_lost *ret_lost);
 
 /* The end of a run as its own store has it. */
 struct ledger_end {
@@ -97,8 +95,8 @@ ledger_finalize_run(struct store *s, struct arena *a, const char *run_id, const 
 
 /* The runner's process is gone: ${e} (from its store, or made up) becomes the row's end.
  * *ret_done 0: the lease is not ${lease_id} any more, nothing was changed. */
-int ledger_take_over(struct store *s, struct arena *a, const char *run_id, const char *lease_id,
-    const struct ledger_end *e, const char *how, int64_t now_ms, int *ret_done,
+int ledger_take_over(const struct ledger_at *at, const char *run_id, const char *lease_id,
+    const struct ledger_end *e, const char *how, int *ret_done,
     struct ledger_promoted *ret_promoted);
 
 #endif

@@ -174,10 +174,10 @@ cancel_queued(struct store *s, struct arena *a, struct ledger_run *run, int64_t 
 }
 
 int
-ledger_cancel_run(struct store *s, struct arena *a, const char *run_id, const char *by,
-    int64_t now_ms, struct ledger_run *ret, int *ret_push, struct ledger_promoted *ret_promoted)
+ledger_cancel_run(const struct ledger_at *at, const char *run_id, const char *by,
+    struct ledger_run *ret, int *ret_push, struct ledger_promoted *ret_promoted)
 {
-	int r = ledger_run_get(s, a, run_id, ret);
+	int r = ledger_run_get(at->store, at->arena, run_id, ret);
 
 	*ret_push = 0;
 	ret_promoted->run_id[0] = '\0';
@@ -187,18 +187,18 @@ ledger_cancel_run(struct store *s, struct arena *a, const char *run_id, const ch
 		*ret_push = 1; /* the first request's time and author stay */
 		return 0;
 	}
-	ret->cancel_requested_at = now_ms;
+	ret->cancel_requested_at = at->now_ms;
 	ret->cancel_by = by;
-	r = ledger_event_text(s, run_id, now_ms, "cancel_requested", "by", by);
+	r = ledger_event_text(at->store, run_id, at->now_ms, "cancel_requested", "by", by);
 	if (r < 0)
 		return r;
 	if (ret->state != LEDGER_ACTIVE)
-		return cancel_queued(s, a, ret, now_ms, ret_promoted);
+		return cancel_queued(at->store, at->arena, ret, at->now_ms, ret_promoted);
 	ret->state = LEDGER_CANCEL_REQUESTED;
 	ret->public_state = LEDGER_PUBLIC_CANCEL_REQUESTED;
-	ledger_touch(ret, now_ms);
+	ledger_touch(ret, at->now_ms);
 	*ret_push = 1;
-	return ledger_run_save(s, ret);
+	return ledger_run_save(at->store, ret);
 }
 
 int

@@ -36,9 +36,8 @@ struct ledger_promoted {
 
 /* ${ret} is the row after the effect; *ret_push: its process has to be told.
  * E_NOENT: no such run here. */
-int ledger_cancel_run(struct store *s, struct arena *a, const char *run_id, const char *by,
-    int64_t now_ms, struct ledger_run *ret, int *ret_push,
-    struct ledger_promoted *ret_promoted);
+int ledger_cancel_run(const struct ledger_at *at, const char *run_id, const char *by,
+    struct ledger_run *ret, int *ret_push, struct ledger_promoted *ret_promoted);
 
 /* Makes the first of the queue executable when the project has no head. */
 int ledger_promote(struct store *s, struct arena *a, const char *project_id, int64_t now_ms,

@@ -81,6 +81,14 @@ const char *ledger_sync_name(enum ledger_sync s);
 /* 0 or E_INVAL. */
 int ledger_public_parse(const char *word, enum ledger_public *ret);
 
+/* Where and when a decision is made: the store whose transaction is open, memory for what
+ * comes back, the wall clock of the turn. */
+struct ledger_at {
+	struct store *store;
+	struct arena *arena;
+	int64_t now_ms;
+};
+
 static inline int
 ledger_is_terminal(enum ledger_state s)
 {

@@ -61,13 +61,13 @@ ledger_finalize_run(struct store *s, struct arena *a, const char *run_id, const 
 }
 
 int
-ledger_take_over(struct store *s, struct arena *a, const char *run_id, const char *lease_id,
-    const struct ledger_end *e, const char *how, int64_t now_ms, int *ret_done,
+ledger_take_over(const struct ledger_at *at, const char *run_id, const char *lease_id,
+    const struct ledger_end *e, const char *how, int *ret_done,
     struct ledger_promoted *ret_promoted)
 {
 	struct ledger_held held;
 	struct ledger_run *r = &held.run;
-	int rc = ledger_check_lease(s, a, run_id, lease_id, &held);
+	int rc = ledger_check_lease(at->store, at->arena, run_id, lease_id, &held);
 
 	*ret_done = 0;
 	ret_promoted->run_id[0] = '\0';
@@ -78,17 +78,17 @@ ledger_take_over(struct store *s, struct arena *a, const char *run_id, const cha
 	if (e->state == LEDGER_CANCELED && r->state == LEDGER_ACTIVE) {
 		r->state = LEDGER_CANCEL_REQUESTED;
 		r->public_state = LEDGER_PUBLIC_CANCEL_REQUESTED;
-		r->cancel_requested_at = now_ms;
+		r->cancel_requested_at = at->now_ms;
 		r->cancel_by = "operator";
-		ledger_touch(r, now_ms);
-		rc = ledger_run_save(s, r);
+		ledger_touch(r, at->now_ms);
+		rc = ledger_run_save(at->store, r);
 		if (rc < 0)
 			return rc;
 	}
 	r->lease_id = NULL;
-	rc = end_run(s, a, r, e, now_ms, ret_promoted);
+	rc = end_run(at->store, at->arena, r, e, at->now_ms, ret_promoted);
 	if (rc == 0)
-		rc = ledger_event_text(s, run_id, now_ms, "taken_over", "how", how);
+		rc = ledger_event_text(at->store, run_id, at->now_ms, "taken_over", "how", how);
 	*ret_done = rc == 0;
 	return rc;
 }
