@@ -59,14 +59,6 @@ record_is_capped(const struct record *r)
 	return r->capped || r->tail_begun || r->log.omitted_bytes > 0;
 }
 
-void
-record_set_hurry(struct record *r, int hurry)
-{
-	r->hurry = hurry;
-	if (r->archive != NULL)
-		archive_set_hurry(r->archive, hurry);
-}
-
 /* ---- rows, inside a transaction ---- */
 
 int
@@ -183,7 +175,6 @@ open_archive(struct record *r)
 	    found ? last.first_byte + last.text_size : 0, &r->archive);
 	if (err < 0)
 		return err;
-	archive_set_hurry(r->archive, r->hurry);
 	r->fed_seq = r->log.archived_seq;
 	/* Rows that went under the cap: so does everything behind the frames.  Once the tail of
 	 * a capped log is archived, the frames end where the rows begin. */
@@ -315,10 +306,21 @@ append_in_txn(struct record *r, struct record_row *rows, size_t n, struct record
 	return err < 0 ? err : record_put_log(r, log);
 }
 
+/* Gives the archive what has just been stored. */
+static void
+feed_batch(struct record *r, const struct record_row *rows, size_t n, int64_t bytes)
+{
+	archive_set_hurry(r->archive, bytes > RECORD_BATCH_BYTES / 2);
+	for (size_t i = 0; i < n && have_room(r); i++)
+		if (feed(r, rows[i].seq, rows[i].chunk, rows[i].n) < 0)
+			break; /* It gets the rest from the rows, later. */
+}
+
 int
 record_append(struct record *r, struct record_row *rows, size_t n)
 {
 	struct record_log log;
+	int64_t before;
 	int err;
 
 	OBJ_CHECK(r, RECORD_MAGIC);
@@ -332,15 +334,13 @@ record_append(struct record *r, struct record_row *rows, size_t n)
 	if (err < 0)
 		return err;
 	log = r->log;
+	before = log.total_bytes;
 	err = record_txn_end(r, append_in_txn(r, rows, n, &log));
 	if (err < 0)
 		return err;
 	r->log = log;
 	r->nframes = 0;
-	/* They are stored; what the archive cannot take now it gets from the rows later. */
-	for (size_t i = 0; i < n && have_room(r); i++)
-		if (feed(r, rows[i].seq, rows[i].chunk, rows[i].n) < 0)
-			break;
+	feed_batch(r, rows, n, log.total_bytes - before);
 	return 0;
 }
 

@@ -30,14 +30,13 @@ struct record_row {
 	int64_t created_at_ms;
 };
 
-/* Stores a batch in one transaction and gives each row its seq.
+/* Stores a batch in one transaction and gives each row its seq.  A large one says that the
+ * run is ahead of us: its text is archived faster and less tightly.
  * 0, E_FULL, E_NOMEM, E_STORAGE: nothing was stored; E_ILLEGAL after the run's end. */
 int record_append(struct record *r, struct record_row *rows, size_t n);
 /* One system line: redacted, made UTF-8, ended by a newline, cut into chunks. */
 int record_note(struct record *r, int64_t step, const char *text, int64_t now_ms);
 
-/* Under load the archive is compressed less and faster. */
-void record_set_hurry(struct record *r, int hurry);
 /* Puts what waits into a frame of the archive: every 5 s. */
 int record_flush(struct record *r);
 /* Completes the archive, with the tail of a capped log, and brings it to disk.  Lines that

@@ -10,9 +10,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/record/archive.h"
-#include "lib/record/stream.h"
+#include "lib/record/record.h"
 
-#define READ_BYTES  65536
+#define READ_BYTES  ((size_t)1 << 20) /* What a store thread that is behind takes at once. */
 #define BLOCK_BYTES ((size_t)8 << 20)
 
 static struct redactor *redactor;
@@ -22,6 +22,9 @@ static struct buf scratch;
 static struct decoder decoder;
 static struct redact_stream held;
 static size_t archived;
+static struct record *record;
+static struct record_row rows[64];
+static size_t nrows;
 
 static void
 fill(char *block)
@@ -72,6 +75,40 @@ all_stages(const char *p, size_t n)
 		archive_only(chunk, n);
 }
 
+/* As a run does it: a transaction for each megabyte or so. */
+static void
+stored(const char *p, size_t n)
+{
+	const char *chunk;
+
+	must(record_stream_feed(&stream, redactor, p, n) == 0);
+	nrows = 0;
+	while ((n = record_stream_next(&stream, 0, &chunk)) != 0)
+		rows[nrows++] = (struct record_row) { 0, LOG_STREAM_STDOUT, 1, chunk, n,
+			clock_wall_ms() };
+	must(record_append(record, rows, nrows) == 0);
+}
+
+static void
+open_record(const char *dir)
+{
+	static const struct record_claim claim = {
+		.run_id = "run_0123456789abcdefghijAB",
+		.project_id = "prj_0123456789abcdefghijAB",
+		.owner_slug = "ada",
+		.project_slug = "engine",
+		.trigger_type = TRIGGER_TYPE_WEBHOOK,
+		.branch = "main",
+		.epoch = 1,
+		.spawn_id = "00112233445566778899aabbccddeeff",
+		.sandbox = "none",
+	};
+	char *why = NULL;
+
+	must(record_open(dir, (int64_t)1 << 40, &record, &why) == 0);
+	must(record_claim(record, &claim, clock_wall_ms()) == 0);
+}
+
 static void
 measure(const char *name, void (*stage)(const char *, size_t), const char *block, size_t mb)
 {
@@ -114,11 +151,16 @@ main(int argc, char *argv[])
 	measure("archive in a hurry", archive_only, block, mb);
 	measure("all in a hurry", all_stages, block, mb);
 	archive_free(archive);
+	(void)unlinkat(dirfd, "log.zst", 0);
+	open_record(dir);
+	measure("stored", stored, block, mb);
+	record_free(record);
 	redactor_free(redactor);
 	redact_stream_done(&held);
 	record_stream_done(&stream);
 	buf_done(&scratch);
 	(void)unlinkat(dirfd, "log.zst", 0);
+	(void)unlinkat(dirfd, "run.db", 0);
 	(void)close(dirfd);
 	return rmdir(dir) == 0 ? 0 : 1;
 }
