@@ -37,8 +37,19 @@ static _Atomic long fault_in;
 static _Atomic long fault_count;
 static long sync_us;
 static sqlite3_vfs vfs;
-static sqlite3_io_methods methods; /* the default's, with two of our own */
-static const sqlite3_io_methods *real;
+
+/* The default's methods with two of our own; a store's log has others than its file. */
+struct wrapped {
+	sqlite3_io_methods methods; /* First: files point to it. */
+	const sqlite3_io_methods *real;
+};
+static struct wrapped wrapped[4];
+
+static const sqlite3_io_methods *
+real_of(const sqlite3_file *f)
+{
+	return ((const struct wrapped *)f->pMethods)->real;
+}
 
 void
 store_fault_arm(enum store_fault what, long n)
@@ -60,7 +71,9 @@ fault_now(int io_code)
 {
 	int what = atomic_load(&fault_what);
 
-	if (what == STORE_FAULT_NONE || atomic_fetch_sub(&fault_in, 1) > 0)
+	if (what == STORE_FAULT_NONE ||
+	    (what == STORE_FAULT_SYNC && io_code != SQLITE_IOERR_FSYNC) ||
+	    atomic_fetch_sub(&fault_in, 1) > 0)
 		return 0;
 	atomic_fetch_add(&fault_count, 1);
 	return what == STORE_FAULT_FULL ? SQLITE_FULL : io_code;
@@ -71,7 +84,7 @@ fault_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
 	int rc = fault_now(SQLITE_IOERR_WRITE);
 
-	return rc != 0 ? rc : real->xWrite(f, p, n, at);
+	return rc != 0 ? rc : real_of(f)->xWrite(f, p, n, at);
 }
 
 static int
@@ -86,29 +99,37 @@ fault_sync(sqlite3_file *f, int flags)
 
 		(void)nanosleep(&ts, NULL); /* the slow disk itself */
 	}
-	return real->xSync(f, flags);
+	return real_of(f)->xSync(f, flags);
+}
+
+static const sqlite3_io_methods *
+wrap(const sqlite3_io_methods *real)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct wrapped *w = wrapped;
+
+	must(pthread_mutex_lock(&lock) == 0);
+	while (w->real != NULL && w->real != real)
+		must(++w < wrapped + ARRAY_LEN(wrapped));
+	if (w->real == NULL) {
+		w->methods = *real;
+		w->methods.xWrite = fault_write;
+		w->methods.xSync = fault_sync;
+		w->real = real;
+	}
+	must(pthread_mutex_unlock(&lock) == 0);
+	return &w->methods;
 }
 
 static int
 fault_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, int *ret_flags)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	sqlite3_vfs *under = v->pAppData;
 	int rc = under->xOpen(under, name, f, flags, ret_flags);
 
-	if (rc != SQLITE_OK || f->pMethods == NULL)
-		return rc;
-	must(pthread_mutex_lock(&lock) == 0);
-	if (real == NULL) {
-		methods = *f->pMethods;
-		methods.xWrite = fault_write;
-		methods.xSync = fault_sync;
-		real = f->pMethods;
-	}
-	must(pthread_mutex_unlock(&lock) == 0);
-	if (f->pMethods == real)
-		f->pMethods = &methods;
-	return SQLITE_OK;
+	if (rc == SQLITE_OK && f->pMethods != NULL)
+		f->pMethods = wrap(f->pMethods);
+	return rc;
 }
 
 static void

@@ -109,10 +109,11 @@ void checkpointer_settle(struct checkpointer *c);
 
 /* ---- faults, in builds with ANVIL_FAULTS ---- */
 
-enum store_fault { STORE_FAULT_NONE, STORE_FAULT_FULL, STORE_FAULT_IO };
+enum store_fault { STORE_FAULT_NONE, STORE_FAULT_FULL, STORE_FAULT_IO, STORE_FAULT_SYNC };
 
 /* The ${n}-th write or sync from now (0: the next) and all after it fail until
- * store_fault_arm(NONE, 0).  The environment variable ANVIL_FAULT_FSYNC_US, read at the
+ * store_fault_arm(NONE, 0).  With STORE_FAULT_SYNC writes neither count nor fail: all is there,
+ * and only the promise is not.  The environment variable ANVIL_FAULT_FSYNC_US, read at the
  * first open, makes every sync take so long.  Without ANVIL_FAULTS: nothing. */
 void store_fault_arm(enum store_fault what, long n);
 /* Writes and syncs that failed by order. */
