@@ -69,7 +69,7 @@ stmt_bind(struct stmt *st, const char *types, ...)
 			    st->raw, at, blob, va_arg(ap, size_t), SQLITE_TRANSIENT);
 			break;
 		case 'n': rc = sqlite3_bind_null(st->raw, at); break;
-		default: must(!"a type of stmt_bind()");
+		default: base_bug(__FILE__, __LINE__, "a type of stmt_bind()");
 		}
 	}
 	va_end(ap);
