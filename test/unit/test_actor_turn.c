@@ -21,369 +21,7 @@
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
-
-#define ANSWERS_MAX 600
-
-/* ---- a small program ---- */
-
-enum { STMT_PUT, STMT_COUNT_ROWS, STMT_COUNT };
-
-static const struct store_stmt_row stmts[] = {
-	{ "PUT", 1, "INSERT INTO t(n) VALUES(?1)" },
-	{ "COUNT_ROWS", 0, "SELECT count(*) FROM t" },
-};
-static const struct store_migration migrations[] = {
-	{ "0001_t", "CREATE TABLE t(n INTEGER PRIMARY KEY) STRICT;" },
-};
-static const size_t nmigrations = 1;
-static const struct store_desc store_desc = { "test", migrations, &nmigrations, stmts,
-	STMT_COUNT, STORE_SYNC_FULL };
-
-struct params {
-	int64_t n;
-};
-struct result {
-	int64_t n;
-};
-
-struct test_program {
-	struct actor *actor;
-	struct parked *parked[8];
-	size_t nparked;
-	struct buf trail; /* What happened, in order. */
-	int commits_seen; /* Commits at the time of the first effect. */
-	int hold_drain;
-};
-
-struct effect {
-	struct test_program *prog;
-	int64_t n;
-};
-
-static int
-decode(struct codec *c, const json_t *params, void *ret)
-{
-	struct params *p = ret;
-	const json_t *n = json_object_get(params, "n");
-
-	(void)c;
-	if (!json_is_integer(n))
-		return E_PARAMS;
-	p->n = json_integer_value(n);
-	return 0;
-}
-
-static int
-encode(struct buf *out, const void *result)
-{
-	const struct result *r = result;
-
-	return buf_printf(out, "{\"n\":%lld}", (long long)r->n);
-}
-
-static void
-effect_on_disk(void *arg)
-{
-	struct effect *e = arg;
-
-	buf_printf(&e->prog->trail, "e%lld ", (long long)e->n);
-	free(e);
-}
-
-static void
-effect_dropped(void *arg)
-{
-	struct effect *e = arg;
-
-	buf_printf(&e->prog->trail, "d%lld ", (long long)e->n);
-	free(e);
-}
-
-static int
-put_row(struct turn *t, int64_t n)
-{
-	struct stmt *s = store_stmt(t->store, STMT_PUT);
-	int r = stmt_bind(s, "i", n);
-
-	return r < 0 ? r : stmt_run(s);
-}
-
-static int
-add_effect(struct test_program *prog, struct turn *t, int64_t n)
-{
-	struct effect *e = mem_calloc(1, sizeof(*e));
-	int r;
-
-	if (e == NULL)
-		return E_NOMEM;
-	e->prog = prog;
-	e->n = n;
-	r = turn_after_commit(t, effect_on_disk, e, effect_dropped);
-	if (r < 0)
-		free(e);
-	return r;
-}
-
-static int
-run_put(void *ctx, struct turn *t, const void *params, void *ret)
-{
-	const struct params *p = params;
-	struct result *result = ret;
-	int r = add_effect(ctx, t, p->n);
-
-	if (r == 0)
-		r = put_row(t, p->n);
-	result->n = p->n;
-	return r;
-}
-
-static int
-run_put_and_fail(void *ctx, struct turn *t, const void *params, void *ret)
-{
-	int r = run_put(ctx, t, params, ret);
-
-	return r < 0 ? r : turn_fail(t, E_ILLEGAL, "not this one");
-}
-
-static int
-run_count(void *ctx, struct turn *t, const void *params, void *ret)
-{
-	CLEANUP(stmt_resetp) struct stmt *s = store_stmt(t->store, STMT_COUNT_ROWS);
-	struct result *result = ret;
-
-	(void)ctx;
-	(void)params;
-	if (stmt_step(s) != 1)
-		return E_STORAGE;
-	result->n = stmt_int(s, 0);
-	return 0;
-}
-
-/* SQLite may undo the whole transaction in the middle of a handler. */
-static int
-run_lose(void *ctx, struct turn *t, const void *params, void *ret)
-{
-	int r = run_put(ctx, t, params, ret);
-
-	store_rollback(t->store);
-	return r;
-}
-
-static int
-run_park(void *ctx, struct turn *t, const void *params, void *ret)
-{
-	struct test_program *prog = ctx;
-	const struct params *p = params;
-	struct parked *parked;
-
-	(void)ret;
-	if (p->n > 0) {
-		int r = put_row(t, p->n);
-
-		if (r < 0)
-			return r;
-	}
-	parked = turn_park(t);
-	if (parked == NULL)
-		return E_NOMEM;
-	prog->parked[prog->nparked++] = parked;
-	return TURN_PARKED;
-}
-
-static int
-run_tick(void *ctx, struct turn *t, const void *params, void *ret)
-{
-	const struct params *p = params;
-
-	(void)ret;
-	return add_effect(ctx, t, p->n);
-}
-
-#define ROW(nm, who, mode, fn)                                                               \
-	{                                                                                    \
-		.name = nm, .from = who, .turn = mode, .params_size = sizeof(struct params), \
-		.result_size = sizeof(struct result), .decode = decode, .run = fn,           \
-		.encode = encode                                                             \
-	}
-
-static const struct rpc_method methods[] = {
-	ROW("t.put", ROLE_CTL, RPC_TURN_WRITE, run_put),
-	ROW("t.putAndFail", ROLE_CTL, RPC_TURN_WRITE, run_put_and_fail),
-	ROW("t.lose", ROLE_CTL, RPC_TURN_WRITE, run_lose),
-	ROW("t.count", ROLE_CTL, RPC_TURN_READ, run_count),
-	ROW("t.park", ROLE_CTL, RPC_TURN_WRITE, run_park),
-	ROW("t.parkRead", ROLE_CTL, RPC_TURN_READ, run_park),
-	ROW("t.forRuns", ROLE_RUN, RPC_TURN_READ, run_count),
-	{ .name = "t.tick",
-	    .from = ROLE_CTL,
-	    .turn = RPC_TURN_WRITE,
-	    .notification = 1,
-	    .params_size = sizeof(struct params),
-	    .decode = decode,
-	    .run = run_tick },
-};
-static const size_t nmethods = ARRAY_LEN(methods);
-
-static void
-inspect(void *ctx, struct buf *out)
-{
-	(void)ctx;
-	buf_add_str(out, "{\"mood\":\"fine\"}");
-}
-
-static void
-on_drain(void *ctx)
-{
-	struct test_program *prog = ctx;
-
-	if (!prog->hold_drain)
-		actor_drained(prog->actor);
-}
-
-static const struct actor_desc desc = { .role = ROLE_PROJECT,
-	.methods = methods,
-	.nmethods = &nmethods,
-	.store = &store_desc,
-	.inspect = inspect,
-	.on_drain = on_drain };
-
-/* ---- clients ---- */
-
-struct answers {
-	struct test_program *prog;
-	size_t n;
-	int err[ANSWERS_MAX];
-	long long value[ANSWERS_MAX];
-	char message[100];
-	char text[4000]; /* Of the last result. */
-};
-
-struct fix {
-	char dir[64];
-	int dirfd;
-	struct test_program prog;
-	struct actor *a;
-	struct link *link;
-	int up;
-	struct answers got;
-};
-
-static void
-on_up(void *arg, struct link *l, struct rpc_peer *p)
-{
-	struct fix *f = arg;
-
-	(void)l;
-	(void)p;
-	f->up = 1;
-}
-
-static void
-on_answer(void *arg, const struct rpc_answer *a)
-{
-	struct answers *got = arg;
-	CLEANUP(buf_done) struct buf text = BUF_INIT;
-
-	assert_true(got->n < ANSWERS_MAX);
-	got->err[got->n] = a->err;
-	got->value[got->n] = json_integer_value(json_object_get(a->result, "n"));
-	if (a->message != NULL)
-		strncpy(got->message, a->message, sizeof(got->message) - 1);
-	if (a->result != NULL && json_text_dump(&text, a->result) == 0)
-		(void)snprintf(got->text, sizeof(got->text), "%s", buf_cstr(&text));
-	if (a->err == 0)
-		buf_printf(&got->prog->trail, "r%lld ", got->value[got->n]);
-	else
-		buf_printf(&got->prog->trail, "x ");
-	got->n++;
-}
-
-static int
-setup(void **state)
-{
-	static const struct link_ops ops = { .on_up = on_up };
-	struct fix *f = calloc(1, sizeof(*f));
-	struct actor_place place = { .address = "project/0" };
-	char path[100], lock[100], *why = NULL;
-	struct link_desc link = { .to = "project/0", .role = ROLE_CTL, .address = "ctl" };
-
-	assert_non_null(f);
-	log_set_level(LOG_LEVEL_ERROR);
-	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/anvil-turn-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	(void)snprintf(path, sizeof(path), "%s/t.db", f->dir);
-	(void)snprintf(lock, sizeof(lock), "%s/t.lock", f->dir);
-	place.runtime_dir = f->dir;
-	place.store_path = path;
-	place.lock_path = lock;
-	assert_int_equal(actor_new(&desc, &place, &f->a, &why), 0);
-	/* However slow the machine: only the number of turns bounds a batch. */
-	f->a->batch_us = INT64_MAX;
-	f->prog.actor = f->a;
-	f->got.prog = &f->prog;
-	actor_set_ctx(f->a, &f->prog);
-	f->dirfd = io_open_dir(AT_FDCWD, f->dir);
-	link.dirfd = f->dirfd;
-	f->link = link_new(actor_loop(f->a), &link, &ops, f);
-	assert_non_null(f->link);
-	while (!f->up)
-		actor_step(f->a);
-	*state = f;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	struct fix *f = *state;
-	char command[200];
-
-	store_fault_arm(STORE_FAULT_NONE, 0);
-	f->link = link_free(f->link);
-	while (f->prog.nparked > 0)
-		parked_drop(f->prog.parked[--f->prog.nparked]);
-	f->a = actor_free(f->a);
-	buf_done(&f->prog.trail);
-	io_close(&f->dirfd);
-	(void)snprintf(command, sizeof(command), "rm -rf %s", f->dir);
-	assert_int_equal(system(command), 0);
-	free(f);
-	return 0;
-}
-
-static void
-send_n(struct fix *f, const char *method, int n)
-{
-	CLEANUP(buf_done) struct buf params = BUF_INIT;
-
-	buf_printf(&params, "{\"n\":%d}", n);
-	assert_int_equal(
-	    rpc_send(link_peer(f->link), method, &params, NULL, on_answer, &f->got), 0);
-}
-
-static void
-wait_answers(struct fix *f, size_t n)
-{
-	while (f->got.n < n)
-		(void)event_base_loop(actor_loop(f->a), EVLOOP_ONCE);
-}
-
-static long long
-count_rows(struct fix *f)
-{
-	size_t at = f->got.n;
-
-	send_n(f, "t.count", 0);
-	wait_answers(f, at + 1);
-	assert_int_equal(f->got.err[at], 0);
-	return f->got.value[at];
-}
-
-static const char *
-trail(struct fix *f)
-{
-	return f->prog.trail.len == 0 ? "" : buf_cstr(&f->prog.trail);
-}
+#include "test/support/turn_rig.h"
 
 /* ---- tests ---- */
 
@@ -393,13 +31,13 @@ several_turns_share_one_commit(void **state)
 	struct fix *f = *state;
 
 	for (int i = 1; i <= 50; i++)
-		send_n(f, "t.put", i);
-	wait_answers(f, 50);
+		turn_rig_send_n(f, "t.put", i);
+	turn_rig_wait_answers(f, 50);
 	assert_int_equal(f->a->ncommits, 1);
 	assert_int_equal(f->a->ncommitted, 50);
 	for (int i = 0; i < 50; i++)
 		assert_int_equal(f->got.err[i], 0);
-	assert_int_equal(count_rows(f), 50);
+	assert_int_equal(turn_rig_count_rows(f), 50);
 }
 
 static int
@@ -416,11 +54,11 @@ a_batch_is_bounded(void **state)
 	struct fix *f = *state;
 
 	for (int i = 1; i <= 250; i++)
-		send_n(f, "t.put", i);
-	wait_answers(f, 250);
+		turn_rig_send_n(f, "t.put", i);
+	turn_rig_wait_answers(f, 250);
 	for (int i = 251; i <= 500; i++)
-		send_n(f, "t.put", i);
-	wait_answers(f, 500);
+		turn_rig_send_n(f, "t.put", i);
+	turn_rig_wait_answers(f, 500);
 	assert_true(f->a->ncommits >= 2);
 	assert_int_equal(f->a->ncommitted, 500);
 	f->a->batch_us = 0;
@@ -433,11 +71,11 @@ effects_and_replies_leave_after_the_commit_in_order(void **state)
 {
 	struct fix *f = *state;
 
-	send_n(f, "t.put", 1);
-	send_n(f, "t.count", 0);
-	send_n(f, "t.put", 2);
-	wait_answers(f, 3);
-	assert_string_equal(trail(f), "e1 e2 r1 r1 r2 ");
+	turn_rig_send_n(f, "t.put", 1);
+	turn_rig_send_n(f, "t.count", 0);
+	turn_rig_send_n(f, "t.put", 2);
+	turn_rig_wait_answers(f, 3);
+	assert_string_equal(turn_rig_trail(f), "e1 e2 r1 r1 r2 ");
 	assert_int_equal(f->a->ncommits, 1);
 }
 
@@ -446,18 +84,18 @@ a_failed_turn_is_undone_and_the_others_stay(void **state)
 {
 	struct fix *f = *state;
 
-	send_n(f, "t.put", 1);
-	send_n(f, "t.putAndFail", 2);
-	send_n(f, "t.put", 3);
-	send_n(f, "t.put", 3); /* the same key: a constraint */
-	wait_answers(f, 4);
+	turn_rig_send_n(f, "t.put", 1);
+	turn_rig_send_n(f, "t.putAndFail", 2);
+	turn_rig_send_n(f, "t.put", 3);
+	turn_rig_send_n(f, "t.put", 3); /* the same key: a constraint */
+	turn_rig_wait_answers(f, 4);
 	assert_int_equal(f->got.err[0], 0);
 	assert_int_equal(f->got.err[1], E_ILLEGAL);
 	assert_int_equal(f->got.err[2], 0);
 	assert_int_equal(f->got.err[3], E_CONSTRAINT);
-	assert_string_equal(trail(f), "d2 d3 e1 e3 r1 x r3 x ");
+	assert_string_equal(turn_rig_trail(f), "d2 d3 e1 e3 r1 x r3 x ");
 	assert_int_equal(f->a->ncommits, 1);
-	assert_int_equal(count_rows(f), 2);
+	assert_int_equal(turn_rig_count_rows(f), 2);
 }
 
 static void
@@ -465,18 +103,18 @@ a_lost_batch_fails_everybody_in_it_reads_too(void **state)
 {
 	struct fix *f = *state;
 
-	send_n(f, "t.put", 1);
-	send_n(f, "t.count", 0);
-	send_n(f, "t.lose", 2);
-	send_n(f, "t.put", 3); /* a new batch */
-	wait_answers(f, 4);
+	turn_rig_send_n(f, "t.put", 1);
+	turn_rig_send_n(f, "t.count", 0);
+	turn_rig_send_n(f, "t.lose", 2);
+	turn_rig_send_n(f, "t.put", 3); /* a new batch */
+	turn_rig_wait_answers(f, 4);
 	assert_int_equal(f->got.err[0], E_STORAGE);
 	assert_int_equal(f->got.err[1], E_STORAGE);
 	assert_int_equal(f->got.err[2], E_STORAGE);
 	assert_int_equal(f->got.err[3], 0);
 	assert_int_equal(f->a->nlost, 1);
-	assert_int_equal(count_rows(f), 1);
-	assert_string_equal(trail(f), "d1 d2 e3 x x x r3 r1 ");
+	assert_int_equal(turn_rig_count_rows(f), 1);
+	assert_string_equal(turn_rig_trail(f), "d1 d2 e3 x x x r3 r1 ");
 }
 
 static void
@@ -484,20 +122,20 @@ a_full_disk_at_the_commit_fails_the_batch_and_nothing_else(void **state)
 {
 	struct fix *f = *state;
 
-	send_n(f, "t.put", 1);
-	wait_answers(f, 1);
+	turn_rig_send_n(f, "t.put", 1);
+	turn_rig_wait_answers(f, 1);
 	store_fault_arm(STORE_FAULT_FULL, 0);
-	send_n(f, "t.put", 2);
-	send_n(f, "t.count", 0);
-	wait_answers(f, 3);
+	turn_rig_send_n(f, "t.put", 2);
+	turn_rig_send_n(f, "t.count", 0);
+	turn_rig_wait_answers(f, 3);
 	store_fault_arm(STORE_FAULT_NONE, 0);
 	assert_int_equal(f->got.err[1], E_STORAGE);
 	assert_int_equal(f->got.err[2], E_STORAGE);
 	assert_int_equal(f->a->stopping, 0);
-	send_n(f, "t.put", 2);
-	wait_answers(f, 4);
+	turn_rig_send_n(f, "t.put", 2);
+	turn_rig_wait_answers(f, 4);
 	assert_int_equal(f->got.err[3], 0);
-	assert_int_equal(count_rows(f), 2);
+	assert_int_equal(turn_rig_count_rows(f), 2);
 }
 
 static void
@@ -506,15 +144,15 @@ an_io_error_at_the_commit_ends_the_actor_for_a_restart(void **state)
 	struct fix *f = *state;
 
 	log_set_level((enum log_level)(LOG_LEVEL_ERROR + 1));
-	send_n(f, "t.put", 1);
-	wait_answers(f, 1);
+	turn_rig_send_n(f, "t.put", 1);
+	turn_rig_wait_answers(f, 1);
 	store_fault_arm(STORE_FAULT_IO, 0);
-	send_n(f, "t.put", 2);
+	turn_rig_send_n(f, "t.put", 2);
 	while (f->got.n < 2)
 		actor_step(f->a);
 	assert_int_equal(f->got.err[1], E_STORAGE);
-	send_n(f, "t.put", 3);
-	send_n(f, "t.count", 3);
+	turn_rig_send_n(f, "t.put", 3);
+	turn_rig_send_n(f, "t.count", 3);
 	while (f->got.n < 4)
 		actor_step(f->a);
 	assert_int_equal(f->got.err[2], E_STORAGE);
@@ -526,11 +164,11 @@ static int
 put_internal(void *arg, struct turn *t)
 {
 	struct test_program *prog = arg;
-	int r = add_effect(prog, t, 77);
+	int r = turn_rig_add_effect(prog, t, 77);
 
 	assert_ptr_equal(t->peer, NULL);
 	assert_string_equal(t->request_id, "of-a-timer");
-	return r < 0 ? r : put_row(t, 77);
+	return r < 0 ? r : turn_rig_put_row(t, 77);
 }
 
 static void
@@ -540,12 +178,12 @@ an_internal_turn_joins_the_batch(void **state)
 
 	assert_int_equal(actor_turn_for(f->a, 1, "of-a-timer", put_internal, &f->prog), 0);
 	assert_int_equal(actor_in_batch(f->a), 1);
-	assert_string_equal(trail(f), "");
+	assert_string_equal(turn_rig_trail(f), "");
 	assert_int_equal(
 	    actor_turn_for(f->a, 1, "of-a-timer", put_internal, &f->prog), E_CONSTRAINT);
-	assert_string_equal(trail(f), "d77 ");
+	assert_string_equal(turn_rig_trail(f), "d77 ");
 	assert_int_equal(actor_commit_now(f->a), 0);
-	assert_string_equal(trail(f), "d77 e77 ");
+	assert_string_equal(turn_rig_trail(f), "d77 e77 ");
 	assert_int_equal(f->a->ncommits, 1);
 }
 
@@ -572,7 +210,7 @@ an_effect_may_start_the_next_turn(void **state)
 	assert_int_equal(actor_turn(f->a, 1, turn_with_such_an_effect, &f->prog), 0);
 	while (f->a->ncommits < 2)
 		actor_step(f->a);
-	assert_string_equal(trail(f), "again e77 ");
+	assert_string_equal(turn_rig_trail(f), "again e77 ");
 }
 
 static void
@@ -581,8 +219,8 @@ a_parked_reply_comes_later(void **state)
 	struct fix *f = *state;
 	struct result r = { .n = 5 };
 
-	send_n(f, "t.park", 1);
-	send_n(f, "t.parkRead", 0);
+	turn_rig_send_n(f, "t.park", 1);
+	turn_rig_send_n(f, "t.parkRead", 0);
 	while (f->prog.nparked < 2)
 		actor_step(f->a);
 	actor_step(f->a);
@@ -592,11 +230,11 @@ a_parked_reply_comes_later(void **state)
 	parked_reply(f->prog.parked[0], &r);
 	parked_error(f->prog.parked[1], E_BUSY, "come again");
 	f->prog.nparked = 0;
-	wait_answers(f, 2);
+	turn_rig_wait_answers(f, 2);
 	assert_int_equal(f->got.value[0], 5);
 	assert_int_equal(f->got.err[1], E_BUSY);
 	assert_string_equal(f->got.message, "come again");
-	assert_int_equal(count_rows(f), 1);
+	assert_int_equal(turn_rig_count_rows(f), 1);
 }
 
 static int
@@ -635,12 +273,12 @@ a_parked_reply_inside_a_turn_shares_its_fate(void **state)
 	struct fix *f = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		send_n(f, "t.park", (int)i + 1);
+		turn_rig_send_n(f, "t.park", (int)i + 1);
 		while (f->prog.nparked < 1 || actor_in_batch(f->a))
 			actor_step(f->a);
 		assert_int_equal(actor_turn(f->a, 1, rows[i].fn, &f->prog), rows[i].ret);
 		assert_int_equal(f->prog.nparked, 0);
-		wait_answers(f, i + 1);
+		turn_rig_wait_answers(f, i + 1);
 		assert_int_equal(f->got.err[i], rows[i].err);
 	}
 	assert_int_equal(f->got.value[0], 6);
@@ -652,15 +290,15 @@ a_lost_batch_answers_what_was_parked_in_it_and_leaves_the_handle(void **state)
 	struct fix *f = *state;
 	struct result r = { .n = 1 };
 
-	send_n(f, "t.park", 1);
-	send_n(f, "t.lose", 2);
-	wait_answers(f, 2);
+	turn_rig_send_n(f, "t.park", 1);
+	turn_rig_send_n(f, "t.lose", 2);
+	turn_rig_wait_answers(f, 2);
 	assert_int_equal(f->got.err[0], E_STORAGE);
 	assert_int_equal(f->prog.nparked, 1);
 	assert_int_equal(parked_is_wanted(f->prog.parked[0]), 0);
 	parked_reply(f->prog.parked[0], &r);
 	f->prog.nparked = 0;
-	assert_int_equal(count_rows(f), 0);
+	assert_int_equal(turn_rig_count_rows(f), 0);
 	assert_int_equal(f->got.n, 3);
 }
 
@@ -670,7 +308,7 @@ a_parked_caller_that_has_gone_is_not_wanted(void **state)
 	struct fix *f = *state;
 	struct result r = { .n = 1 };
 
-	send_n(f, "t.parkRead", 0);
+	turn_rig_send_n(f, "t.parkRead", 0);
 	while (f->prog.nparked < 1)
 		actor_step(f->a);
 	rpc_peer_close(link_peer(f->link), E_LINK);
@@ -688,12 +326,12 @@ who_may_not_call_or_asks_nonsense_is_told(void **state)
 	CLEANUP(buf_done) struct buf none = BUF_INIT;
 
 	buf_add_str(&none, "{}");
-	send_n(f, "t.forRuns", 0);
-	send_n(f, "t.nothing", 0);
-	send_n(f, "t.tick", 0);
+	turn_rig_send_n(f, "t.forRuns", 0);
+	turn_rig_send_n(f, "t.nothing", 0);
+	turn_rig_send_n(f, "t.tick", 0);
 	assert_int_equal(
-	    rpc_send(link_peer(f->link), "t.put", &none, NULL, on_answer, &f->got), 0);
-	wait_answers(f, 4);
+	    rpc_send(link_peer(f->link), "t.put", &none, NULL, turn_rig_on_answer, &f->got), 0);
+	turn_rig_wait_answers(f, 4);
 	assert_int_equal(f->got.err[0], E_DENIED);
 	assert_int_equal(f->got.err[1], E_METHOD);
 	assert_int_equal(f->got.err[2], E_REQUEST);
@@ -711,7 +349,7 @@ a_notification_runs_in_a_turn_too(void **state)
 	assert_int_equal(rpc_notify(link_peer(f->link), "t.tick", &params, NULL), 0);
 	while (f->a->ncommits < 1)
 		actor_step(f->a);
-	assert_string_equal(trail(f), "e3 ");
+	assert_string_equal(turn_rig_trail(f), "e3 ");
 }
 
 static void
@@ -722,8 +360,8 @@ ask(struct fix *f, const char *method, const char *params)
 
 	buf_add_str(&text, params);
 	assert_int_equal(
-	    rpc_send(link_peer(f->link), method, &text, NULL, on_answer, &f->got), 0);
-	wait_answers(f, at + 1);
+	    rpc_send(link_peer(f->link), method, &text, NULL, turn_rig_on_answer, &f->got), 0);
+	turn_rig_wait_answers(f, at + 1);
 	assert_int_equal(f->got.err[at], 0);
 }
 
@@ -734,8 +372,8 @@ every_actor_tells_how_it_is(void **state)
 	char pid[50];
 
 	(void)snprintf(pid, sizeof(pid), "\"pid\":%d,", (int)getpid());
-	send_n(f, "t.put", 1);
-	wait_answers(f, 1);
+	turn_rig_send_n(f, "t.put", 1);
+	turn_rig_wait_answers(f, 1);
 	ask(f, "actor.info", "{}");
 	assert_non_null(strstr(f->got.text, "\"address\":\"project/0\""));
 	assert_non_null(strstr(f->got.text, pid));
@@ -781,13 +419,13 @@ a_draining_actor_answers_what_it_owes_and_ends(void **state)
 	struct result r = { .n = 9 };
 
 	f->prog.hold_drain = 1;
-	send_n(f, "t.parkRead", 0);
+	turn_rig_send_n(f, "t.parkRead", 0);
 	while (f->prog.nparked < 1)
 		actor_step(f->a);
 	actor_drain(f->a);
 	assert_int_equal(actor_is_draining(f->a), 1);
-	send_n(f, "t.put", 1);
-	wait_answers(f, 1);
+	turn_rig_send_n(f, "t.put", 1);
+	turn_rig_wait_answers(f, 1);
 	assert_int_equal(f->got.err[0], E_DRAINING);
 	ask(f, "actor.info", "{}");
 	assert_non_null(strstr(f->got.text, "\"draining\":true"));
@@ -811,11 +449,11 @@ two_of_one_lock_do_not_start(void **state)
 	(void)snprintf(lock, sizeof(lock), "%s/t.lock", f->dir);
 	place.store_path = path;
 	place.lock_path = lock;
-	assert_int_equal(actor_new(&desc, &place, &other, &why), E_LOCKED);
+	assert_int_equal(actor_new(&turn_rig_desc, &place, &other, &why), E_LOCKED);
 	assert_null(other);
 	assert_non_null(strstr(why, "t.lock"));
 	free(why);
-	assert_int_equal(count_rows(f), 0); /* the first one's socket is untouched */
+	assert_int_equal(turn_rig_count_rows(f), 0); /* the first one's socket is untouched */
 }
 
 static void
@@ -844,19 +482,19 @@ every_failed_allocation_still_answers_each_caller(void **state)
 		struct fix *f;
 		int hit;
 
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(turn_rig_setup(state), 0);
 		f = *state;
 		for (int i = 1; i <= 3; i++)
-			send_n(f, "t.put", i);
-		send_n(f, "t.parkRead", 0);
-		send_n(f, "t.count", 0);
+			turn_rig_send_n(f, "t.put", i);
+		turn_rig_send_n(f, "t.parkRead", 0);
+		turn_rig_send_n(f, "t.count", 0);
 		mem_fault_arm(n);
 		/* An allocation of the connection itself may fail: then it closes. */
 		while (f->got.n < 4)
 			(void)event_base_loop(actor_loop(f->a), EVLOOP_ONCE);
 		hit = mem_fault_hit();
 		mem_fault_arm(-1);
-		teardown(state);
+		turn_rig_teardown(state);
 		if (!hit)
 			break;
 	}
@@ -866,7 +504,7 @@ every_failed_allocation_still_answers_each_caller(void **state)
 int
 main(void)
 {
-#define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+#define T(t) cmocka_unit_test_setup_teardown(t, turn_rig_setup, turn_rig_teardown)
 	static const struct CMUnitTest tests[] = {
 		T(several_turns_share_one_commit),
 		T(a_batch_is_bounded),
