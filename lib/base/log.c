@@ -1,6 +1,7 @@
 #include "lib/base/log.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/json_text.h"
+#include "lib/base/utf8.h"
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
@@ -73,9 +75,16 @@ log_dropped(void)
 	return atomic_load(&log_state.dropped);
 }
 
+/* Length of a field's text in a line. */
+static size_t
+text_len(const struct log_field *f, size_t max)
+{
+	return utf8_cut(f->text, strlen(f->text), max);
+}
+
 static void
 line_json(struct buf *b, enum log_level level, const char *event,
-    const struct log_field *fields, size_t nfields)
+    const struct log_field *fields, size_t nfields, size_t max)
 {
 	char now[CLOCK_TEXT_SIZE];
 
@@ -95,14 +104,14 @@ line_json(struct buf *b, enum log_level level, const char *event,
 		if (f->is_number)
 			buf_add_int(b, f->number);
 		else
-			json_text_string(b, f->text, strlen(f->text));
+			json_text_string(b, f->text, text_len(f, max));
 	}
 	buf_add_str(b, "}\n");
 }
 
 static void
 line_human(struct buf *b, enum log_level level, const char *event,
-    const struct log_field *fields, size_t nfields)
+    const struct log_field *fields, size_t nfields, size_t max)
 {
 	static const char *const colours[] = { "\033[2m", "\033[32m", "\033[33m", "\033[31m" };
 	char now[CLOCK_TEXT_SIZE];
@@ -117,7 +126,7 @@ line_human(struct buf *b, enum log_level level, const char *event,
 			buf_printf(b, " \033[2m%s=\033[0m%lld", f->name, (long long)f->number);
 		} else if (f->text != NULL) {
 			buf_printf(b, " \033[2m%s=\033[0m", f->name);
-			json_text_string(b, f->text, strlen(f->text));
+			json_text_string(b, f->text, text_len(f, max));
 		}
 	}
 	buf_add_byte(b, '\n');
@@ -140,11 +149,17 @@ log_write(
 
 	if ((int)level < atomic_load(&log_state.level))
 		return;
-	if (isatty(STDERR_FILENO))
-		line_human(&b, level, event, fields, nfields);
-	else
-		line_json(&b, level, event, fields, nfields);
-	if (b.failed || !writable_now(STDERR_FILENO) ||
+	/* A pipe that is writable takes PIPE_BUF bytes at once; more of them could block. */
+	for (size_t max = PIPE_BUF; max != 0; max /= 4) {
+		buf_reset(&b);
+		if (isatty(STDERR_FILENO))
+			line_human(&b, level, event, fields, nfields, max);
+		else
+			line_json(&b, level, event, fields, nfields, max);
+		if (b.len <= PIPE_BUF)
+			break;
+	}
+	if (b.failed || b.len > PIPE_BUF || !writable_now(STDERR_FILENO) ||
 	    write(STDERR_FILENO, b.data, b.len) != (ssize_t)b.len)
 		atomic_fetch_add(&log_state.dropped, 1);
 	errno = saved;

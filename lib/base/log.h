@@ -2,7 +2,8 @@
  * lib/base/log.h -- log lines: one JSON object each, on standard error (spec operations 5).
  *
  * Only cmd/ and lib/actor log; libraries return errors.  A line is written with one write()
- * and only when the descriptor takes it at once, else it is dropped and counted: no loop
+ * and only when the descriptor takes it at once (texts are cut where 4 KiB would not hold the
+ * line), else it is dropped and counted: no loop
  * ever waits for its log.  On a terminal lines are made for people.
  */
 #ifndef LIB_BASE_LOG_H
