@@ -76,13 +76,18 @@ int archive_reader_open(int dirfd, const char *name, struct archive_reader **ret
 struct archive_reader *archive_reader_free(struct archive_reader *r);
 DEFINE_CLEANUP(struct archive_reader *, archive_reader_free)
 
+/* The part of the log that a call may read. */
+struct archive_range {
+	const struct archive_frame *frames; /* In order; the first ends behind the start. */
+	size_t nframes;
+	int64_t end;            /* Where the text that they cover ends. */
+	struct archive_gap gap; /* Of the whole log. */
+};
+
 /* Appends the text from ${from} on, some ${max} bytes and at least one character, ending
- * between two characters, and tells where to go on.  ${frames}: in order, the first one that
- * ends behind ${from} and those after it; ${end}: where the text that they cover ends.
- * What is missing or damaged is left out, and so is ${gap}, each named in a line.
- * 0, E_NOMEM. */
-int archive_read(struct archive_reader *r, const struct archive_frame *frames, size_t nframes,
-    int64_t end, struct archive_gap gap, int64_t from, size_t max, struct buf *out,
-    int64_t *ret_next);
+ * between two characters, and tells where to go on.  What is missing or damaged is left out,
+ * and so is the gap, each named in a line.  0, E_NOMEM. */
+int archive_read(struct archive_reader *r, const struct archive_range *range, int64_t from,
+    size_t max, struct buf *out, int64_t *ret_next);
 
 #endif

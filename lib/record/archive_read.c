@@ -179,38 +179,51 @@ copy(struct answer *a, const struct archive_frame *f, const struct buf *text)
 	a->at = f->first_byte + (int64_t)(from + n);
 }
 
+/* What comes before the frame, and as much of it as there is room for; all of it as a hole
+ * when it cannot be read. */
+static int
+read_frame(struct archive_reader *r, const struct archive_frame *f, struct archive_gap gap,
+    struct answer *a)
+{
+	int err;
+
+	pass_over(a, f->first_byte, gap);
+	err = load(r, f);
+	if (err == E_NOMEM)
+		return err;
+	if (err < 0) {
+		pass_over(a, f->first_byte + f->text_size, gap);
+		return 0;
+	}
+	name_hole(a);
+	copy(a, f, &r->text);
+	return 0;
+}
+
 int
-archive_read(struct archive_reader *r, const struct archive_frame *frames, size_t nframes,
-    int64_t end, struct archive_gap gap, int64_t from, size_t max, struct buf *out,
-    int64_t *ret_next)
+archive_read(struct archive_reader *r, const struct archive_range *range, int64_t from,
+    size_t max, struct buf *out, int64_t *ret_next)
 {
 	struct answer a = { .out = out, .base = out->len, .max = max, .at = from };
+	int64_t covered = 0;
 
 	OBJ_CHECK(r, ARCHIVE_READER_MAGIC);
-	for (size_t i = 0; i < nframes; i++) {
-		const struct archive_frame *f = &frames[i];
-		int64_t f_end = f->first_byte + f->text_size, before;
+	for (size_t i = 0; i < range->nframes; i++) {
+		const struct archive_frame *f = &range->frames[i];
+		int64_t before = a.at;
 		int err;
 
-		if (f_end <= a.at)
+		covered = f->first_byte + f->text_size;
+		if (covered <= a.at)
 			continue;
-		pass_over(&a, f->first_byte, gap);
-		err = load(r, f);
-		if (err == E_NOMEM)
+		err = read_frame(r, f, range->gap, &a);
+		if (err < 0)
 			return err;
-		if (err < 0) {
-			pass_over(&a, f_end, gap);
-			continue;
-		}
-		name_hole(&a);
-		before = a.at;
-		copy(&a, f, &r->text);
-		if (a.at < f_end || a.at == before)
+		if (a.at < covered || a.at == before)
 			break;
 	}
-	if (nframes == 0 ||
-	    a.at >= frames[nframes - 1].first_byte + frames[nframes - 1].text_size)
-		pass_over(&a, end, gap);
+	if (range->nframes == 0 || a.at >= covered)
+		pass_over(&a, range->end, range->gap);
 	name_hole(&a);
 	if (out->failed)
 		return E_NOMEM;

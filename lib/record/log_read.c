@@ -66,12 +66,13 @@ int
 record_rows_get(struct record *r, struct arena *a, int64_t from_seq, size_t max_bytes,
     struct record_row **ret, size_t *ret_n)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_LOG_FROM);
+	CLEANUP(stmt_resetp) struct stmt *st = NULL;
 	struct row_list l = { a, NULL, 0, 0 };
 	size_t bytes = 0;
 	int err, more = 0;
 
 	OBJ_CHECK(r, RECORD_MAGIC);
+	st = store_stmt(r->store, STMT_LOG_FROM);
 	err = stmt_bind(st, "i", from_seq);
 	while (err == 0 && (more = stmt_step(st)) > 0) {
 		size_t n;
@@ -197,14 +198,15 @@ read_some_frames(struct record *r, struct archive_gap gap, int64_t end, size_t m
     struct buf *out, int64_t *at)
 {
 	struct archive_frame frames[FRAMES_AT_ONCE];
-	size_t n = 0;
-	int err = load_frames(r, *at, frames, &n);
+	struct archive_range range = { frames, 0, end, gap };
+	int err = load_frames(r, *at, frames, &range.nframes);
 
 	if (err < 0)
 		return err;
-	if (n == FRAMES_AT_ONCE)
-		end = frames[n - 1].first_byte + frames[n - 1].text_size;
-	return archive_read(r->reader, frames, n, end, gap, *at, max, out, at);
+	if (range.nframes == FRAMES_AT_ONCE)
+		range.end = frames[FRAMES_AT_ONCE - 1].first_byte +
+		    frames[FRAMES_AT_ONCE - 1].text_size;
+	return archive_read(r->reader, &range, *at, max, out, at);
 }
 
 static int

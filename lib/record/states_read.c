@@ -57,11 +57,13 @@ copy_int(struct copier *c, int col)
 int
 record_run_get(struct record *r, struct arena *a, struct record_run *ret)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_META_GET);
-	struct copier c = { st, a, 0 };
-	int err = stmt_step(st);
+	CLEANUP(stmt_resetp) struct stmt *st = NULL;
+	struct copier c = { NULL, a, 0 };
+	int err;
 
 	OBJ_CHECK(r, RECORD_MAGIC);
+	c.st = st = store_stmt(r->store, STMT_META_GET);
+	err = stmt_step(st);
 	if (err <= 0)
 		return err < 0 ? err : E_NOENT;
 	*ret = (struct record_run) {
@@ -95,8 +97,8 @@ record_run_get(struct record *r, struct arena *a, struct record_run *ret)
 int
 record_steps_get(struct record *r, struct arena *a, struct record_step **ret, size_t *ret_n)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_STEP_LIST);
-	struct copier c = { st, a, 0 };
+	CLEANUP(stmt_resetp) struct stmt *st = NULL;
+	struct copier c = { NULL, a, 0 };
 	struct record_step *steps = arena_calloc(a, RECORD_STEPS_MAX, sizeof(*steps));
 	size_t n = 0;
 	int err;
@@ -104,6 +106,7 @@ record_steps_get(struct record *r, struct arena *a, struct record_step **ret, si
 	OBJ_CHECK(r, RECORD_MAGIC);
 	if (steps == NULL)
 		return E_NOMEM;
+	c.st = st = store_stmt(r->store, STMT_STEP_LIST);
 	while ((err = stmt_step(st)) > 0) {
 		must(n < RECORD_STEPS_MAX);
 		steps[n++] = (struct record_step) {

@@ -102,12 +102,13 @@ static void
 expect_read(int64_t end, struct archive_gap gap, int64_t from, size_t max, const char *want,
     int64_t next)
 {
+	const struct archive_range range = { rows, nrows, end, gap };
 	CLEANUP(archive_reader_freep) struct archive_reader *r = NULL;
 	CLEANUP(buf_done) struct buf out = BUF_INIT;
 	int64_t got_next = -1;
 
 	assert_int_equal(archive_reader_open(dirfd_, NAME, &r), 0);
-	assert_int_equal(archive_read(r, rows, nrows, end, gap, from, max, &out, &got_next), 0);
+	assert_int_equal(archive_read(r, &range, from, max, &out, &got_next), 0);
 	assert_string_equal(buf_cstr(&out), want);
 	assert_int_equal(got_next, next);
 }
@@ -119,6 +120,7 @@ text_reads_back_from_every_place(void **state)
 	CLEANUP_FREE char *text = make_text(n);
 	CLEANUP(archive_freep) struct archive *a = opened(0);
 	CLEANUP(archive_reader_freep) struct archive_reader *r = NULL;
+	struct archive_range all = { rows, 0, (int64_t)n, no_gap };
 
 	(void)state;
 	for (size_t at = 0; at < n; at += 10000)
@@ -133,6 +135,7 @@ text_reads_back_from_every_place(void **state)
 		assert_int_equal(rows[i].first_byte,
 		    i == 0 ? 0 : rows[i - 1].first_byte + rows[i - 1].text_size);
 	}
+	all.nframes = nrows;
 	assert_int_equal(archive_reader_open(dirfd_, NAME, &r), 0);
 	for (size_t max = 1000; max <= 4 * ARCHIVE_FRAME_BYTES; max *= 7) {
 		int64_t at = 0;
@@ -141,9 +144,7 @@ text_reads_back_from_every_place(void **state)
 			CLEANUP(buf_done) struct buf out = BUF_INIT;
 			int64_t next = 0;
 
-			assert_int_equal(archive_read(r, rows, nrows, (int64_t)n, no_gap, at,
-					     max, &out, &next),
-			    0);
+			assert_int_equal(archive_read(r, &all, at, max, &out, &next), 0);
 			assert_int_equal(next - at, min_size(max, n - (size_t)at));
 			assert_int_equal(out.len, next - at);
 			assert_memory_equal(out.data, text + at, out.len);
@@ -379,7 +380,8 @@ every_failed_allocation_changes_nothing(void **state)
 		if (err == 1)
 			err = archive_reader_open(dirfd_, NAME, &r);
 		if (err == 0)
-			err = archive_read(r, &f, 1, 4, no_gap, 0, 100, &out, &next);
+			err = archive_read(r, &(struct archive_range) { &f, 1, 4, no_gap }, 0,
+			    100, &out, &next);
 		hit = mem_fault_hit();
 		mem_fault_arm(-1);
 		assert_int_equal(err, hit ? E_NOMEM : 0);

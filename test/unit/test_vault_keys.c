@@ -181,9 +181,8 @@ a_derived_key_depends_on_master_purpose_and_project(void **state)
 static void
 a_run_gets_the_keys_of_its_project_and_no_others(void **state)
 {
-	CLEANUP(vault_keys_freep)
-	struct vault_keys *master = vault_keys_new(),
-			  *own = NULL, *copy = NULL;
+	CLEANUP(vault_keys_freep) struct vault_keys *master = vault_keys_new();
+	CLEANUP(vault_keys_freep) struct vault_keys *own = NULL, *copy = NULL;
 	CLEANUP(buf_wipe) struct buf text = BUF_INIT;
 	uint8_t want[VAULT_KEY_BYTES], got[VAULT_KEY_BYTES];
 
