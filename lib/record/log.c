@@ -59,6 +59,13 @@ record_is_capped(const struct record *r)
 	return r->capped || r->tail_begun || r->log.omitted_bytes > 0;
 }
 
+void
+record_set_hurry(struct record *r, int hurry)
+{
+	OBJ_CHECK(r, RECORD_MAGIC);
+	r->hurry = hurry;
+}
+
 /* ---- rows, inside a transaction ---- */
 
 int
@@ -310,7 +317,7 @@ append_in_txn(struct record *r, struct record_row *rows, size_t n, struct record
 static void
 feed_batch(struct record *r, const struct record_row *rows, size_t n, int64_t bytes)
 {
-	archive_set_hurry(r->archive, bytes > RECORD_BATCH_BYTES / 2);
+	archive_set_hurry(r->archive, r->hurry || bytes > RECORD_BATCH_BYTES / 2);
 	for (size_t i = 0; i < n && have_room(r); i++)
 		if (feed(r, rows[i].seq, rows[i].chunk, rows[i].n) < 0)
 			break; /* It gets the rest from the rows, later. */

@@ -37,6 +37,8 @@ int record_append(struct record *r, struct record_row *rows, size_t n);
 /* One system line: redacted, made UTF-8, ended by a newline, cut into chunks. */
 int record_note(struct record *r, int64_t step, const char *text, int64_t now_ms);
 
+/* The same for every batch from now on, or no longer. */
+void record_set_hurry(struct record *r, int hurry);
 /* Puts what waits into a frame of the archive: every 5 s. */
 int record_flush(struct record *r);
 /* Completes the archive, with the tail of a capped log, and brings it to disk.  Lines that
