@@ -1,11 +1,12 @@
 /*
  * lib/wire/wire.h -- what anvil's processes say to one another, and how.
  *
- * JSON texts in and out, codecs for generated code, frames, JSON-RPC peers, links.
+ * JSON texts in and out, codecs for generated code, frames, JSON-RPC peers, links, clients.
  */
 #ifndef LIB_WIRE_WIRE_H
 #define LIB_WIRE_WIRE_H
 
+#include "lib/wire/client.h"
 #include "lib/wire/codec.h"
 #include "lib/wire/frame.h"
 #include "lib/wire/json.h"
