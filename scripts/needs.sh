@@ -7,7 +7,8 @@ set -eu
 find lib cmd test -name '*.[ch]' -exec grep -H '^#include "' {} + | awk -F '[:"]' '
 function node_of(path, n, part) {
 	n = split(path, part, "/")
-	if (part[1] == "gen")
+	# Statements go with a schema, which is embedded in generated code.
+	if (part[1] == "gen" || part[1] == "schema")
 		return "gen"
 	if (n < 3)
 		return ""	# a neighbour in the same folder

@@ -95,16 +95,17 @@ ledger_claim_run(struct store *s, struct arena *a, const char *run_id, const cha
 
 /* ---- the lease ---- */
 
+/* The row as it is says how a lease ended: only a takeover leaves a claimed row without one,
+ * and another lease, or none, comes after a release alone. */
 static enum ledger_lost
 lost_reason(const struct ledger_run *r, const char *lease_id)
 {
-	if (r->state == LEDGER_PENDING || r->state == LEDGER_EXECUTABLE)
+	if (!ledger_is_terminal(r->state))
 		return LEDGER_LOST_RELEASED;
-	if (ledger_is_claimed(r->state)) /* by a process that came after a release */
-		return LEDGER_LOST_RELEASED;
-	return r->lease_id != NULL && strcmp(r->lease_id, lease_id) == 0
-	    ? LEDGER_LOST_TERMINAL
-	    : LEDGER_LOST_TAKEN_OVER;
+	if (r->lease_id != NULL && strcmp(r->lease_id, lease_id) == 0)
+		return LEDGER_LOST_TERMINAL;
+	return r->lease_id == NULL && r->claimed_at != 0 ? LEDGER_LOST_TAKEN_OVER
+							 : LEDGER_LOST_RELEASED;
 }
 
 int
@@ -129,7 +130,14 @@ ledger_check_lease(struct store *s, struct arena *a, const char *run_id, const c
 	return 0;
 }
 
-/* Within a state the public word only moves forward; a cancel request is never unsaid. */
+/* A cancel request is never unsaid. */
+static int
+contradicts(const struct ledger_run *r, enum ledger_public status)
+{
+	return r->state == LEDGER_CANCEL_REQUESTED && status < LEDGER_PUBLIC_CANCEL_REQUESTED;
+}
+
+/* Within a state the public word only moves forward. */
 static int
 moves_forward(const struct ledger_run *r, enum ledger_public status)
 {
@@ -147,7 +155,7 @@ ledger_heartbeat(const struct ledger_at *at, const char *run_id, const char *lea
 	struct ledger_run *r = &ret->run;
 	int rc = ledger_check_lease(at->store, at->arena, run_id, lease_id, ret), news = 0;
 
-	if (rc < 0 || ret->lost)
+	if (rc < 0 || ret->lost || contradicts(r, status))
 		return rc;
 	if (moves_forward(r, status)) {
 		r->public_state = status;
@@ -219,13 +227,14 @@ ledger_release_run(const struct ledger_at *at, const char *run_id, const char *l
 		return 0;
 	}
 	*ret = LEDGER_RELEASED;
+	if (r->public_state != LEDGER_PUBLIC_QUEUED || r->started_at != 0)
+		ledger_touch(r, at->now_ms);
 	r->state = LEDGER_EXECUTABLE;
 	r->position = r->accept_seq;
 	r->dispatch = LEDGER_DISPATCH_PENDING;
 	r->public_state = LEDGER_PUBLIC_QUEUED;
 	r->lease_id = NULL;
 	r->lease_expires_at = r->claimed_at = r->started_at = 0;
-	ledger_touch(r, at->now_ms);
 	rc = ledger_run_save(at->store, r);
 	return rc < 0
 	    ? rc

@@ -47,7 +47,8 @@ struct ledger_held {
 	struct ledger_run run; /* not lost: the row after it */
 };
 
-/* A report that brings nothing new writes nothing but, now and then, the expiry. */
+/* A report that brings nothing new writes nothing: the expiry that counts is in memory, the
+ * stored one goes along with other changes. */
 int ledger_heartbeat(const struct ledger_at *at, const char *run_id, const char *lease_id,
     enum ledger_public status, int64_t started_at, struct ledger_held *ret);
 /* Whether the lease is current; reads only. */

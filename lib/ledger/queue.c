@@ -43,15 +43,17 @@ same_text(const char *a, const char *b)
 	return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
 }
 
-/* A repeat names the same project, trigger and branch as the row that it made. */
+/* A repeat names the same project and delivery, or the same user and branch. */
 static int
 is_repeat(const struct ledger_accept *q, const struct ledger_run *r)
 {
-	if (strcmp(q->project_id, r->project_id) != 0 ||
-	    !same_text(q->user_id, r->triggered_by_user_id) ||
-	    !same_text(q->provider, r->provider) || !same_text(q->delivery_id, r->delivery_id))
+	if (strcmp(q->project_id, r->project_id) != 0)
 		return 0;
-	return q->branch == NULL || strcmp(q->branch, r->branch) == 0;
+	if (q->provider != NULL || r->provider != NULL)
+		return same_text(q->provider, r->provider) &&
+		    same_text(q->delivery_id, r->delivery_id);
+	return same_text(q->user_id, r->triggered_by_user_id) &&
+	    (q->branch == NULL || strcmp(q->branch, r->branch) == 0);
 }
 
 static int

@@ -65,7 +65,8 @@ CREATE TABLE project_runs (
 	dispatch_retry_at INTEGER,
 	last_error TEXT CHECK (length(CAST(last_error AS BLOB)) <= 1024),
 	trigger_type TEXT NOT NULL CHECK (trigger_type IN ('manual', 'webhook')),
-	triggered_by_user_id TEXT,
+	triggered_by_user_id TEXT CHECK (length(triggered_by_user_id) = 26
+	    AND triggered_by_user_id GLOB 'usr_*' AND substr(triggered_by_user_id, 5) NOT GLOB '*[^0-9A-Za-z]*'),
 	provider TEXT CHECK (provider IN ('github', 'gitlab', 'gitea')),
 	delivery_id TEXT,
 	branch TEXT NOT NULL,
@@ -87,7 +88,8 @@ CREATE TABLE project_runs (
 	lease_id TEXT CHECK (length(lease_id) = 32 AND lease_id NOT GLOB '*[^0-9a-f]*'),
 	lease_expires_at INTEGER,
 	cancel_requested_at INTEGER,
-	cancel_by TEXT,
+	cancel_by TEXT CHECK (cancel_by IN ('operator', 'shutdown') OR (length(cancel_by) = 26
+	    AND cancel_by GLOB 'usr_*' AND substr(cancel_by, 5) NOT GLOB '*[^0-9A-Za-z]*')),
 	index_sync TEXT NOT NULL CHECK (index_sync IN ('needs_create', 'current', 'needs_update',
 	    'needs_terminal_update', 'done')),
 	index_rev INTEGER NOT NULL CHECK (index_rev >= 1),
@@ -114,7 +116,8 @@ CREATE TABLE project_runs (
 	CHECK ((finished_at IS NOT NULL) = (status IN ('passed', 'failed', 'canceled'))),
 	CHECK (CASE status
 	    WHEN 'passed' THEN exit_code = 0 AND failure_code IS NULL AND error_message IS NULL
-	    WHEN 'failed' THEN exit_code IS NOT NULL AND failure_code IS NOT NULL AND error_message IS NOT NULL
+	    WHEN 'failed' THEN exit_code IS NOT NULL AND failure_code IS NOT NULL AND failure_code <> 'runtime_cancelled'
+	        AND error_message IS NOT NULL
 	    WHEN 'canceled' THEN exit_code IS NULL AND failure_code = 'runtime_cancelled' AND error_message IS NULL
 	    ELSE exit_code IS NULL AND failure_code IS NULL AND error_message IS NULL END),
 	CHECK (CASE
@@ -124,6 +127,8 @@ CREATE TABLE project_runs (
 	CHECK ((cancel_requested_at IS NULL) = (cancel_by IS NULL)),
 	CHECK (status NOT IN ('cancel_requested', 'canceled') OR cancel_requested_at IS NOT NULL),
 	CHECK ((index_sync IN ('needs_terminal_update', 'done')) = (status IN ('passed', 'failed', 'canceled'))),
+	CHECK (index_retry_at IS NULL OR index_sync NOT IN ('current', 'done')),
+	CHECK (dispatch_retry_at IS NULL OR dispatch_status = 'pending'),
 	CHECK ((done_at IS NOT NULL) = (index_sync = 'done'))
 ) STRICT;
 
@@ -132,9 +137,11 @@ CREATE UNIQUE INDEX project_runs_head ON project_runs (project_id)
     WHERE status IN ('executable', 'active', 'cancel_requested');
 CREATE INDEX project_runs_queue ON project_runs (project_id, position) WHERE position IS NOT NULL;
 CREATE INDEX project_runs_sync ON project_runs (index_since) WHERE index_sync NOT IN ('current', 'done');
-CREATE INDEX project_runs_dispatch ON project_runs (dispatch_status, dispatch_retry_at)
+CREATE INDEX project_runs_sync_retry ON project_runs (index_retry_at) WHERE index_retry_at IS NOT NULL;
+CREATE INDEX project_runs_dispatch ON project_runs (dispatch_status, dispatch_retry_at, queued_at)
     WHERE dispatch_status = 'pending';
-CREATE INDEX project_runs_dispatched ON project_runs (dispatch_status) WHERE dispatch_status IN ('queued', 'started');
+CREATE INDEX project_runs_dispatched ON project_runs (dispatch_status, run_id)
+    WHERE dispatch_status IN ('queued', 'started');
 CREATE INDEX project_runs_done ON project_runs (done_at) WHERE done_at IS NOT NULL;
 
 CREATE TRIGGER project_runs_begin BEFORE INSERT ON project_runs
@@ -222,6 +229,6 @@ CREATE TABLE project_run_events (
 	event TEXT NOT NULL CHECK (event IN ('accepted', 'promoted', 'dispatch_queued', 'dispatch_failed',
 	    'claimed', 'commit_recorded', 'cancel_requested', 'released', 'settled', 'runner_gone',
 	    'taken_over', 'index_done')),
-	detail TEXT NOT NULL CHECK (json_valid(detail) AND length(CAST(detail AS BLOB)) <= 1024),
+	detail TEXT NOT NULL CHECK (detail GLOB '{*}' AND length(CAST(detail AS BLOB)) <= 1024),
 	PRIMARY KEY (run_id, seq)
 ) STRICT, WITHOUT ROWID;
