@@ -28,7 +28,7 @@ CREATE TABLE run_exits (
 	project_id TEXT NOT NULL,
 	shard INTEGER NOT NULL,
 	attempt INTEGER NOT NULL,
-	how TEXT NOT NULL CHECK (json_valid(how)),
+	how TEXT NOT NULL CHECK (how GLOB '{*}'),
 	ended_at INTEGER NOT NULL
 ) STRICT;
 
