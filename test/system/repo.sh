@@ -48,6 +48,14 @@ write_steps() {
 	} >"$dir/.anvil.yml"
 }
 
+# Lines of a step that hold it until let_go, for half a minute at most.
+# shellcheck disable=SC2016,SC2034 # the step expands it
+HOLD='for i in $(seq 600); do [ ! -e "$HOME/go" ] || break; sleep 0.05; done; [ -e "$HOME/go" ]'
+
+let_go() {	# RUN
+	touch "$DATA/runs/$1/home/go"
+}
+
 UNICODE_FILE='dir with space/naïve-文件-🔨.txt'
 
 # make_repo DIR: what real ones have: branches, merges, tags, unicode names, executable files,
