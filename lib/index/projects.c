@@ -2,6 +2,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
+#include "lib/index/runs.h"
 #include "lib/index/stmts.h"
 
 static int
@@ -70,19 +71,38 @@ index_project_add(struct store *s, const struct index_project *p)
 }
 
 int
-index_project_confirm(struct store *s, const char *id)
+index_project_confirm(struct store *s, const char *id, int64_t shard)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_CONFIRM);
 
-	return index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ROWS);
+	return index_run_stmt(s, st, stmt_bind(st, "si", id, shard), INDEX_ROWS);
+}
+
+int
+index_project_remove_unconfirmed(struct store *s, const char *id)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_TAKE_BACK);
+
+	return index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ANY);
 }
 
 int
 index_project_remove(struct store *s, const char *id)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_REMOVE);
+	int r = index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ANY);
 
-	return index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ANY);
+	return r < 0 ? r : index_run_remove_of(s, id);
+}
+
+int
+index_project_refresh(struct store *s, const struct index_project *p)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_REFRESH);
+	int r = stmt_bind(st, "sssssi", p->id, p->name, p->repo_url, p->default_branch,
+	    p->config_path, p->updated_at);
+
+	return index_run_stmt(s, st, r, INDEX_ANY);
 }
 
 int
@@ -107,8 +127,8 @@ index_project_list(struct store *s, struct arena *a, const char *owner_user_id,
     struct index_project **ret, size_t *ret_n)
 {
 	CLEANUP(stmt_resetp)
-	struct stmt *st =
-	    store_stmt(s, owner_user_id != NULL ? IX_PROJECT_LIST : IX_PROJECT_LIST_ALL);
+	struct stmt *st = store_stmt(
+	    s, owner_user_id != NULL ? IX_PROJECT_LIST : IX_PROJECT_LIST_ALL);
 	int r = owner_user_id != NULL ? stmt_bind(st, "s", owner_user_id) : 0;
 
 	return project_rows(st, r, a, ret, ret_n);

@@ -23,8 +23,14 @@ struct index_project {
 
 /* E_EXISTS: the owner has that slug already. */
 int index_project_add(struct store *s, const struct index_project *p);
-int index_project_confirm(struct store *s, const char *id);
+/* Its shard has it.  E_NOENT: the row has gone. */
+int index_project_confirm(struct store *s, const char *id, int64_t shard);
+/* Takes a slug back that no shard has confirmed; a confirmed row stays. */
+int index_project_remove_unconfirmed(struct store *s, const char *id);
+/* With its runs. */
 int index_project_remove(struct store *s, const char *id);
+/* What its shard answered to an update, unless something newer is there; the rev stays. */
+int index_project_refresh(struct store *s, const struct index_project *p);
 int
 index_project_get(struct store *s, struct arena *a, const char *id, struct index_project *ret);
 int index_project_by_slug(struct store *s, struct arena *a, const char *owner_slug,

@@ -1,0 +1,77 @@
+/* index.*: what shards tell the index (project 13). */
+#include <string.h>
+
+#include "cmd/anvil-ingress/ingress.h"
+#include "cmd/anvil-ingress/rows.h"
+#include "gen/ingress.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+
+static enum upsert_kind
+upsert_one(struct turn *t, const struct run_row *row, int *ret_err)
+{
+	struct index_run r = rows_index_run(row);
+	int err = index_run_upsert(t->store, &r);
+
+	*ret_err = 0;
+	if (err == 0)
+		return UPSERT_KIND_APPLIED;
+	if (err == E_NOENT)
+		return UPSERT_KIND_UNKNOWN_PROJECT;
+	/* What this row alone is guilty of stays with it; the rest concerns the whole call. */
+	if (err != E_CONSTRAINT && err != E_ILLEGAL)
+		*ret_err = err;
+	log_event(LOG_LEVEL_ERROR, "index_row_refused", LOG_STR("runId", row->run_id),
+	    LOG_STR("projectId", row->project_id), LOG_STR("errorCode", err_symbol(err)));
+	return UPSERT_KIND_FAILED;
+}
+
+int
+index_upsert_runs(struct ingress *in, struct turn *t, const struct index_upsert_runs_params *p,
+    struct index_upsert_runs_result *ret)
+{
+	struct upsert_result *results = arena_calloc(t->arena, p->nrows, sizeof(*results));
+	int r;
+
+	(void)in;
+	if (results == NULL)
+		return E_NOMEM;
+	for (size_t i = 0; i < p->nrows; i++) {
+		results[i].run_id = p->rows[i].run_id;
+		results[i].kind = upsert_one(t, &p->rows[i], &r);
+		if (r < 0)
+			return r;
+	}
+	ret->kind = INDEX_UPSERT_RUNS_OK;
+	ret->u.ok.results = results;
+	ret->u.ok.nresults = p->nrows;
+	return 0;
+}
+
+int
+index_upsert_project(struct ingress *in, struct turn *t,
+    const struct index_upsert_project_params *p, struct index_upsert_project_result *ret)
+{
+	struct index_project row = rows_index_project(&p->project, p->shard);
+	int r;
+
+	(void)in;
+	row.rev = p->rev;
+	r = index_project_upsert(t->store, &row);
+	if (r < 0 && r != E_EXISTS)
+		return r;
+	ret->kind = r == 0 ? INDEX_UPSERT_PROJECT_APPLIED : INDEX_UPSERT_PROJECT_SLUG_CONFLICT;
+	if (r == E_EXISTS)
+		log_event(LOG_LEVEL_ERROR, "project_slug_conflict",
+		    LOG_STR("projectId", p->project.project_id));
+	return 0;
+}
+
+int
+index_remove_project(struct ingress *in, struct turn *t,
+    const struct index_remove_project_params *p, struct index_remove_project_result *ret)
+{
+	(void)in;
+	ret->kind = INDEX_REMOVE_PROJECT_REMOVED;
+	return index_project_remove(t->store, p->project_id);
+}

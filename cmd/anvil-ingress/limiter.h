@@ -1,0 +1,31 @@
+/*
+ * cmd/anvil-ingress/limiter.h -- how often something may be tried in 60 s (http-api 1.2, 14).
+ *
+ * In memory, on the monotonic clock.  The window of a key begins with its first attempt; every
+ * attempt counts, refused ones too.
+ */
+#ifndef CMD_ANVIL_INGRESS_LIMITER_H
+#define CMD_ANVIL_INGRESS_LIMITER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/base.h"
+#include "lib/base/clock.h"
+
+#define LIMITER_WINDOW_MS 60000
+#define LIMITER_KEYS_MAX  100000
+
+struct limiter;
+
+/* ${max} attempts of a key in its window are let through (0: no limit), ${max_keys} keys are
+ * remembered; beyond that the window that began first is forgotten. */
+struct limiter *limiter_new(int64_t max, size_t max_keys);
+struct limiter *limiter_free(struct limiter *l);
+DEFINE_CLEANUP(struct limiter *, limiter_free)
+
+/* Counts one attempt: 1 it may go on, 0 it is one too many, E_NOMEM. */
+int limiter_try(struct limiter *l, const char *key, struct mono_time now);
+size_t limiter_nkeys(const struct limiter *l);
+
+#endif
