@@ -242,10 +242,10 @@ fuzz:	## each fuzz target for FUZZ_SECONDS
 	@$(MAKE) --no-print-directory FLAVOUR=fuzz CC=clang fuzz-engines
 	@scripts/fuzz.sh build/fuzz-clang $(FUZZ_SECONDS)
 
-bench:	## benches, on a release build
+bench:	## benches, on a release build (T="run idle": those; JSON=file: the table as JSON too)
 	@$(MAKE) --no-print-directory FLAVOUR=release programs benches
-	@$(MAKE) --no-print-directory FLAVOUR=faults programs
-	@scripts/bench.sh build/release build/faults
+	@$(MAKE) --no-print-directory FLAVOUR=faults programs build/faults/test/bench/bench_accept
+	@scripts/bench.sh build/release build/faults $(if $(JSON),--json $(JSON)) $(T)
 
 cover:	## unit tests with the share of lines that they execute
 	@$(MAKE) --no-print-directory FLAVOUR=cover tests

@@ -3,7 +3,7 @@
  * bytes: two processes, bodies of 300 bytes, one call at a time and 64 in flight.
  *
  * Floor and measured thing alternate, so that a noisy minute hits both, and the ratio is taken
- * round by round; medians are printed with the lowest and highest round.  BENCH_ROUNDS=n, default 7.
+ * round by round.  BENCH_ROUNDS=n, default 7.
  */
 #include <event2/event.h>
 #include <signal.h>
@@ -18,12 +18,13 @@
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/wire/wire.h"
+#include "test/bench/report.h"
 
 #define BODY_BYTES 300
 #define PINGS      20000
 #define CALLS      200000
 #define WINDOW     64
-#define MAX_ROUNDS 99
+#define ROUNDS     7
 
 static void
 die(const char *what)
@@ -178,23 +179,6 @@ call_rounds(struct client *c, long n, int window)
 
 /* ---- rounds ---- */
 
-static int
-by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double
-report(const char *what, double *us, int n)
-{
-	qsort(us, (size_t)n, sizeof(*us), by_value);
-	printf("%-34s %8.2f us  (%.2f .. %.2f)  %8.0f/s\n", what, us[n / 2], us[0], us[n - 1],
-	    1e6 / us[n / 2]);
-	return us[n / 2];
-}
-
 /* A child that runs ${fn} with its end of a socket pair; our end. */
 static int
 with_child(void (*fn)(int fd))
@@ -216,39 +200,37 @@ with_child(void (*fn)(int fd))
 int
 main(void)
 {
-	static double raw[MAX_ROUNDS], one[MAX_ROUNDS], many[MAX_ROUNDS], ratio[MAX_ROUNDS];
-	const char *text = getenv("BENCH_ROUNDS");
-	int rounds = text != NULL && atoi(text) > 0 && atoi(text) <= MAX_ROUNDS ? atoi(text)
-										: 7;
+	static struct series raw, one, many;
+	long rounds = bench_env("BENCH_ROUNDS", ROUNDS);
 	int raw_fd = with_child(echo_raw);
 	int rpc_fd = with_child(serve);
 	struct client c = { .base = event_base_new() };
 	struct rpc_peer_stats stats;
-	double many_us;
 
+	report_open();
 	/* {"jsonrpc":"2.0","id":NNNNNNNN,"method":"run.append","params":...,"meta":{...}} */
 	make_object(&c.params, BODY_BYTES - 128);
 	c.peer = c.base != NULL ? rpc_peer_new(c.base, rpc_fd, NULL, NULL) : NULL;
 	if (c.peer == NULL)
 		die("rpc_peer_new");
 	(void)call_rounds(&c, 1000, 1);
-	for (int i = 0; i < rounds; i++) {
-		raw[i] = ping_raw(raw_fd);
-		one[i] = call_rounds(&c, PINGS, 1);
-		ratio[i] = one[i] / raw[i];
-		many[i] = call_rounds(&c, CALLS, WINDOW);
+	for (long i = 0; i < rounds; i++) {
+		series_add(&raw, ping_raw(raw_fd));
+		series_add(&one, call_rounds(&c, PINGS, 1));
+		series_add(&many, 1e6 / call_rounds(&c, CALLS, WINDOW));
 	}
-	(void)report("raw ping-pong, 300 bytes", raw, rounds);
-	(void)report("JSON-RPC, one at a time", one, rounds);
-	many_us = report("JSON-RPC, 64 in flight", many, rounds);
-	qsort(ratio, (size_t)rounds, sizeof(*ratio), by_value);
 	rpc_peer_stats(c.peer, &stats);
-	printf(
-	    "one at a time / floor              %8.2f x   (%.2f .. %.2f)  (to reach: <= 2.50)\n",
-	    ratio[rounds / 2], ratio[0], ratio[rounds - 1]);
-	printf("in flight                          %8.0f /s  (to reach: >= 60000)\n",
-	    1e6 / many_us);
-	printf("bodies                             %8.0f bytes out, %.0f in\n",
+	report_row(&(struct report) { .what = "JSON-RPC call, one at a time / raw ping-pong",
+	    .unit = "us",
+	    .floor = &raw,
+	    .value = &one,
+	    .limit = 2.5 });
+	report_row(&(struct report) { .what = "JSON-RPC calls, 64 in flight",
+	    .unit = "per second",
+	    .value = &many,
+	    .limit = 60000,
+	    .at_least = 1 });
+	report_note("bodies: %.0f bytes out, %.0f in",
 	    (double)stats.bytes_out / (double)stats.frames_out - FRAME_HEAD_BYTES,
 	    (double)stats.bytes_in / (double)stats.frames_in - FRAME_HEAD_BYTES);
 	return 0;

@@ -1,0 +1,201 @@
+/*
+ * test/bench/bench_accept.c -- runs that are accepted a second over HTTP, each durable before its
+ * 202, next to single-row transactions into the same table on the same disk, each synced.
+ *
+ * 64 connections trigger runs of 500 projects while dispatch is drained.  With
+ * ANVIL_FAULT_FSYNC_US, in a build with faults, every sync of both sides takes so long: then
+ * the ratio tells how many acceptances share one.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/id.h"
+#include "lib/ledger/ledger.h"
+#include "lib/store/store.h"
+#include "lib/wire/wire.h"
+#include "test/bench/report.h"
+#include "test/bench/system.h"
+
+#define ROUNDS   5
+#define PROJECTS 500
+#define CONNS    64
+
+/* ---- the floor ---- */
+
+enum { ADD_PROJECT, ADD_RUN };
+static const struct store_stmt_row rows[] = {
+	{ "ADD_PROJECT", 2,
+	    "INSERT INTO project_state (project_id, phase, phase_at, next_seq, index_sync,"
+	    " index_rev, index_attempt) VALUES (?1, 'live', ?2, 1, 'needs_update', 1, 0)" },
+	{ "ADD_RUN", 4,
+	    "INSERT INTO project_runs (run_id, project_id, accept_seq, position, status,"
+	    " public_status, dispatch_status, dispatch_attempts, trigger_type,"
+	    " triggered_by_user_id, branch, repo_url, config_path, queued_at, lease_epoch,"
+	    " index_sync, index_rev, index_since, index_attempt) VALUES (?1, ?2, ?3, ?3,"
+	    " 'pending', 'queued', 'blocked', 0, 'manual', 'usr_0000000000000000000001', 'main',"
+	    " 'https://git.example.org/bench/repo', '.anvil.yml', ?4, 0, 'needs_create', 1, ?4,"
+	    " 0)" },
+};
+
+struct single {
+	struct store *store;
+	char project[ID_SIZE];
+	int64_t seq;
+};
+
+static void
+single_open(struct single *f, const char *dir)
+{
+	struct store_desc desc = ledger_store;
+	char path[128], *why = NULL;
+	struct stmt *st;
+
+	/* The schema of the shards, and statements of our own. */
+	desc.stmts = rows;
+	desc.nstmts = ARRAY_LEN(rows);
+	(void)snprintf(path, sizeof(path), "%s/floor.db", dir);
+	if (store_open(&desc, path, &f->store, &why) < 0)
+		bench_die("%s", why != NULL ? why : path);
+	id_make(ID_PROJECT, f->project);
+	st = store_stmt(f->store, ADD_PROJECT);
+	if (stmt_bind(st, "si", f->project, clock_wall_ms()) < 0 || stmt_run(st) < 0)
+		bench_die("floor: %s", store_error(f->store));
+}
+
+/* Transactions a second. */
+static double
+single_round(struct single *f, int64_t n)
+{
+	double begin = bench_now_us();
+
+	for (int64_t i = 0; i < n; i++) {
+		struct stmt *st = store_stmt(f->store, ADD_RUN);
+		char run[ID_SIZE];
+
+		id_make(ID_RUN, run);
+		if (store_begin(f->store) < 0 ||
+		    stmt_bind(st, "ssii", run, f->project, ++f->seq, clock_wall_ms()) < 0 ||
+		    stmt_run(st) < 0 || store_commit(f->store) < 0)
+			bench_die("floor: %s", store_error(f->store));
+	}
+	return (double)n / ((bench_now_us() - begin) / 1e6);
+}
+
+/* ---- the thing itself ---- */
+
+struct triggers {
+	const struct system *s;
+	char (*projects)[32];
+	size_t nprojects, at, left;
+	char text[512];
+};
+
+static const char *
+next_trigger(void *arg, size_t *ret_n)
+{
+	struct triggers *t = arg;
+	int n;
+
+	if (t->left == 0)
+		return NULL;
+	t->left--;
+	n = snprintf(t->text, sizeof(t->text),
+	    "POST /api/private/projects/%s/runs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+	    "Authorization: Bearer %s\r\nContent-Type: application/json\r\n"
+	    "Content-Length: 2\r\n\r\n{}",
+	    t->projects[t->at++ % t->nprojects], t->s->port, t->s->session);
+	*ret_n = (size_t)n;
+	return t->text;
+}
+
+static double
+accept_round(struct triggers *t, size_t n)
+{
+	struct web_flood f = { .port = t->s->port,
+		.nconns = CONNS,
+		.next = next_trigger,
+		.arg = t,
+		.wanted = 202 };
+
+	t->left = n;
+	if (web_flood(&f) < 0 || f.refused != 0)
+		bench_die(
+		    "%ld accepted, %ld refused, the last with %d", f.done, f.refused, f.odd);
+	return (double)f.done / (f.us / 1e6);
+}
+
+/* Commits of both shards so far. */
+static int64_t
+commits(struct system *s)
+{
+	static const char *const shards[] = { "project/0", "project/1" };
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(shards); i++) {
+		json_t *stats = system_rpc(s, shards[i], "actor.stats", NULL);
+
+		sum += json_integer_value(json_object_get(stats, "commits"));
+		json_decref(stats);
+	}
+	return sum;
+}
+
+static void
+prepare(struct system *s, struct triggers *t)
+{
+	char url[160], slug[32];
+
+	*t = (struct triggers) { .s = s,
+		.nprojects = (size_t)bench_env("BENCH_PROJECTS", PROJECTS) };
+	t->projects = calloc(t->nprojects, sizeof(*t->projects));
+	must(t->projects != NULL);
+	system_repository(s, "repo", 2, "version: 1\nrun: {steps: []}\n", url);
+	system_start(s, "none", 2);
+	json_decref(system_rpc(s, "supervisor", "supervisor.drain", NULL));
+	for (size_t i = 0; i < t->nprojects; i++) {
+		(void)snprintf(slug, sizeof(slug), "p%zu", i);
+		system_project(s, slug, url, t->projects[i]);
+	}
+}
+
+int
+main(void)
+{
+	static struct series floor, value;
+	const char *slow = getenv("ANVIL_FAULT_FSYNC_US");
+	size_t rounds = (size_t)bench_env("BENCH_ROUNDS", ROUNDS), n;
+	struct single single = { 0 };
+	struct triggers t;
+	struct system s;
+	int64_t before;
+
+	report_open();
+	system_prepare(&s);
+	prepare(&s, &t);
+	single_open(&single, s.dir);
+	/* A project takes 20 at most. */
+	n = t.nprojects * 19 / rounds;
+	before = commits(&s);
+	for (size_t i = 0; i < rounds; i++) {
+		series_add(&floor, single_round(&single, slow != NULL ? 200 : 2000));
+		series_add(&value, accept_round(&t, n));
+	}
+	before = commits(&s) - before;
+	report_row(&(struct report) { .what = slow != NULL
+		? "accepted runs, each sync 5 ms / single-row transactions"
+		: "accepted runs over HTTP / single-row transactions",
+	    .unit = "per second",
+	    .floor = &floor,
+	    .value = &value,
+	    .limit = slow != NULL ? 12 : 1,
+	    .at_least = 1 });
+	report_note(
+	    "%zu projects, %d connections, %zu runs; %.1f runs for each commit of a shard",
+	    t.nprojects, CONNS, n * rounds, (double)(n * rounds) / (double)before);
+	single.store = store_close(single.store);
+	free(t.projects);
+	system_done(&s);
+	return 0;
+}
