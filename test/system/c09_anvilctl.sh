@@ -1,0 +1,107 @@
+#!/bin/bash
+# c09_anvilctl.sh -- anvilctl's commands while a run is active and others wait.
+. "$(dirname "$0")/lib.sh"
+
+make_steps_repo "$T/src" say "echo begun; $HOLD; echo 'has ended'" >/dev/null
+make_steps_repo "$T/bad" say "exit 3" >/dev/null
+start_all runs.max_concurrent=1
+sign_in
+project=$(new_project hello "file://$T/src")
+bad=$(new_project bad "file://$T/bad")
+first=$(trigger "$project")
+second=$(trigger "$project")
+wait_for 20 "is_status $first running"
+
+# Each command prints something for people, and JSON for programs.
+both() {	# COMMAND...
+	expect_exit 0 ctl "$@"
+	cp "$T/out" "$T/text"
+	[ -s "$T/text" ] || fail "$*: prints nothing"
+	! grep -q $'\033' "$T/text" || fail "$*: colours without a terminal"
+	expect_exit 0 ctl "$@" --json
+	jq -e . "$T/out" >/dev/null || fail "$* --json: $(head -c 500 "$T/out")"
+}
+both ps
+for address in supervisor ingress project/0 project/1 "run/$first"; do
+	grep -q "^$address " "$T/text" || fail "ps: no $address in $(cat "$T/text")"
+	expect_match "$(pid_of "$address")" '^[0-9]+$' "pid of $address"
+done
+expect "$(pid_of supervisor)" "$ANVILD" "pid of the supervisor"
+for actor in supervisor ingress project/0 "run/$first" "${first:0:12}"; do
+	both inspect "$actor"
+done
+both queue
+expect_in "$(cat "$T/text")" "$first" "queue"
+expect_in "$(cat "$T/text")" "$second" "queue"
+both queue demo/hello
+both queue "$project"
+both health
+both history
+both version
+both project list
+expect_in "$(cat "$T/text")" demo/hello "project list"
+both project show demo/hello
+both user list
+expect_in "$(cat "$T/text")" demo@example.com "user list"
+
+# call: by name, typed by the description; logs of a run, beginning of its id is enough.
+expect_exit 0 ctl call project/0
+expect_in "$(cat "$T/out")" project.queue "methods"
+expect_exit 0 ctl call supervisor actor.info
+expect "$(field address <"$T/out")" supervisor "answer of actor.info"
+expect_exit 0 ctl call "run/$first" run.getDetail '{"logBytes":1000}'
+expect_exit 1 ctl call supervisor no.such.method
+expect_exit 1 ctl call supervisor supervisor.runStatus '{"runId":7}'
+expect_match "$(cat "$T/err")" 'runId' "what is wrong"
+expect_exit 1 ctl inspect run/run_0000000000000000000000
+expect_exit 1 ctl logs run_0000000000000000000000
+expect_exit 0 ctl logs "$first"
+expect_in "$(cat "$T/out")" begun "log"
+ctl logs "$first" -f >"$T/followed" 2>"$T/err" &
+follower=$!
+ctl run demo/bad --watch >"$T/watched" 2>&1 &
+watcher=$!
+wait_for 20 "grep -q begun '$T/followed'"
+
+let_go "$first"
+has_ended "$first" passed
+wait_for 20 "! is_alive $follower"
+wait "$follower" || fail "logs -f: $(cat "$T/err")"
+expect_in "$(cat "$T/followed")" "has ended" "followed log"
+wait_for 20 "is_status $second running"
+let_go "$second"
+has_ended "$second" passed
+rc=0
+wait_for 30 "! is_alive $watcher"
+wait "$watcher" || rc=$?
+expect $rc 1 "exit status of run --watch of a failing run: $(cat "$T/watched")"
+
+# run: triggers; the answer names the run.
+run=$(ctl run "$bad" --json | field runId)
+has_failed "$run" step_failed '*exit code 3.'
+expect_exit 1 ctl run demo/no-such-project
+# An ended run is answered for, too.
+both inspect "run/$first"
+expect_exit 0 ctl logs "$first"
+expect_in "$(cat "$T/out")" "has ended" "log of an ended run"
+
+# lint: the exit status tells, the messages have places.
+expect_exit 0 ctl lint "$T/src/.anvil.yml"
+printf 'version: 2\nrun: {steps: []}\n' >"$T/wrong.yml"
+expect_exit 1 ctl lint "$T/wrong.yml"
+expect_match "$(cat "$T/out" "$T/err")" "wrong.yml:1:10: version: expected" "lint"
+expect_exit 1 ctl lint "$T/not-there.yml"
+cd "$T/src"
+expect_exit 0 ctl lint
+
+# A project by anvilctl; a user who is disabled; a new password.
+expect_exit 0 ctl project create demo/made "file://$T/bad"
+api GET /api/private/projects | jq -e '[.projects[].projectSlug] | contains(["made"])' >/dev/null ||
+	fail "the project that anvilctl made is not there"
+expect_exit 0 ctl user disable demo
+refused 403 user_disabled GET /api/private/me >/dev/null
+expect_exit 0 ctl user enable demo
+api GET /api/private/me >/dev/null
+stop_all
+
+expect_exit 3 ctl ps
