@@ -115,10 +115,10 @@ CREATE TABLE project_runs (
 	CHECK (trigger_type = 'manual' OR commit_sha IS NOT NULL),
 	CHECK ((finished_at IS NOT NULL) = (status IN ('passed', 'failed', 'canceled'))),
 	CHECK (CASE status
-	    WHEN 'passed' THEN exit_code = 0 AND failure_code IS NULL AND error_message IS NULL
+	    WHEN 'passed' THEN exit_code IS 0 AND failure_code IS NULL AND error_message IS NULL
 	    WHEN 'failed' THEN exit_code IS NOT NULL AND failure_code IS NOT NULL AND failure_code <> 'runtime_cancelled'
 	        AND error_message IS NOT NULL
-	    WHEN 'canceled' THEN exit_code IS NULL AND failure_code = 'runtime_cancelled' AND error_message IS NULL
+	    WHEN 'canceled' THEN exit_code IS NULL AND failure_code IS 'runtime_cancelled' AND error_message IS NULL
 	    ELSE exit_code IS NULL AND failure_code IS NULL AND error_message IS NULL END),
 	CHECK (CASE
 	    WHEN status IN ('active', 'cancel_requested') THEN lease_id IS NOT NULL AND lease_expires_at IS NOT NULL
