@@ -1,0 +1,33 @@
+/* anvilctl logs RUN: the whole text of its log. */
+#include "cmd/anvilctl/commands.h"
+#include "cmd/anvilctl/follow.h"
+
+static int
+logs_run(struct ctl *ctl, const struct args *args)
+{
+	enum run_status status;
+	struct place run;
+	int r = resolve_run(ctl, args->words[0], &run);
+
+	if (r == 0)
+		r = follow_log(ctl, &run, args_value(args, "--follow") != NULL, &status);
+	return r;
+}
+
+static const struct option_row options[] = {
+	{ "--follow", 'f', NULL, "go on until the run is over" },
+};
+
+const struct command command_logs = {
+	.name = "logs",
+	.words = "RUN",
+	.summary = "prints the log of a run",
+	.more =
+	    "All streams in the order in which they came.  `anvilctl run --watch` exits with the\n"
+	    "run's result; this does not.",
+	.min_words = 1,
+	.max_words = 1,
+	.options = options,
+	.noptions = ARRAY_LEN(options),
+	.run = logs_run,
+};
