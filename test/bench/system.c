@@ -71,9 +71,12 @@ static void
 become_nobody(const struct system *s)
 {
 	const struct passwd *pw = geteuid() == 0 ? getpwnam("nobody") : NULL;
+	char bin[80];
 
+	(void)snprintf(bin, sizeof(bin), "%s/bin", s->dir);
 	if (geteuid() == 0) {
 		if (pw == NULL || chown(s->dir, pw->pw_uid, pw->pw_gid) < 0 ||
+		    chown(bin, pw->pw_uid, pw->pw_gid) < 0 ||
 		    setgroups(0, NULL) < 0 ||
 		    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
 		    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
