@@ -14,9 +14,10 @@
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 
-#define LAST_WORDS_MAX 400
-#define WELL_AFTER_MS  60000 /* of life: the back-off begins anew */
+#define LAST_WORDS_MAX      400
+#define LAST_WORDS_FILE_MAX (1 << 20)
 
 static const int64_t backoff_ms[] = { 0, 100, 500, 1000, 5000, 10000 };
 
@@ -27,33 +28,56 @@ struct child {
 	int shard; /* below 0: ingress */
 	char address[24];
 	enum child_state state;
-	struct process *process;                       /* NULL while there is none            */
-	struct actor_timer *timer;                     /* of the state: start, back-off, stop */
+	struct process *process;   /* NULL while there is none            */
+	struct actor_timer *timer; /* of the state: start, well, back-off, stop */
+	struct actor_timer *ready; /* ready_pid has said that it is       */
+	pid_t ready_pid;
+	int was_ready;                                 /* any process of it, ever             */
 	size_t step;                                   /* into backoff_ms                     */
 	struct mono_time deaths[CHILD_DEATHS_MAX + 1]; /* the newest, as a ring */
 	size_t ndeaths;
 	int failing;
 	int64_t restarts;
 	char last_exit[96];
+	char last_words[LAST_WORDS_MAX]; /* of the newest crash; "": none */
+	int unusable;                    /* it said that its store is     */
 	int64_t last_exit_ms;
 };
 
 typedef void child_fn(struct child *);
 
-static child_fn child_spawn, child_is_up, child_died, child_term, child_kill, child_gone;
+static child_fn child_spawn, child_is_up, child_is_well, child_died, child_term, child_kill,
+    child_gone;
 
-static child_fn *const child_fsm[CH_STATES][CH_EVENTS] = {
-	[CH_DOWN] = { [ON_START] = child_spawn, [ON_STOP] = child_gone },
-	[CH_STARTING] = { [ON_READY] = child_is_up,
-	    [ON_EXIT] = child_died,
-	    [ON_STOP] = child_term,
-	    [ON_TIMEOUT] = child_kill },
-	[CH_UP] = { [ON_EXIT] = child_died, [ON_STOP] = child_term },
-	[CH_BACKOFF] = { [ON_START] = child_spawn,
-	    [ON_TIMEOUT] = child_spawn,
-	    [ON_STOP] = child_gone },
-	[CH_STOPPING] = { [ON_EXIT] = child_gone, [ON_TIMEOUT] = child_kill },
+struct reaction {
+	child_fn *fn;
+	const char *name;
 };
+#define DO(what)                    \
+	{                           \
+		child_##what, #what \
+	}
+
+static const struct reaction child_fsm[CH_STATES][CH_EVENTS] = {
+	[CH_DOWN] = { [ON_START] = DO(spawn), [ON_STOP] = DO(gone) },
+	[CH_STARTING] = { [ON_READY] = DO(is_up),
+	    [ON_EXIT] = DO(died),
+	    [ON_STOP] = DO(term),
+	    [ON_TIMEOUT] = DO(kill) },
+	[CH_UP] = { [ON_EXIT] = DO(died), [ON_STOP] = DO(term), [ON_TIMEOUT] = DO(is_well) },
+	[CH_BACKOFF] = { [ON_START] = DO(spawn),
+	    [ON_TIMEOUT] = DO(spawn),
+	    [ON_STOP] = DO(gone) },
+	[CH_STOPPING] = { [ON_EXIT] = DO(gone), [ON_TIMEOUT] = DO(kill) },
+};
+
+const char *
+child_reaction(enum child_state state, enum child_event ev)
+{
+	const char *name = child_fsm[state][ev].name;
+
+	return name != NULL ? name : "";
+}
 
 void
 child_event(struct child *c, enum child_event ev)
@@ -63,7 +87,7 @@ child_event(struct child *c, enum child_event ev)
 	child_fn *fn;
 
 	OBJ_CHECK(c, CHILD_MAGIC);
-	fn = child_fsm[c->state][ev];
+	fn = child_fsm[c->state][ev].fn;
 	if (fn != NULL)
 		fn(c);
 	else
@@ -91,17 +115,36 @@ note(struct child *c, const char *event, const char *reason)
 	struct history_entry e = { c->address, event,
 		c->process != NULL ? process_pid(c->process) : 0, -1, NULL, reason };
 
-	(void)actor_turn(c->sup->actor, 1, history_turn, &e);
+	(void)sup_write(c->sup, history_turn, &e);
 }
 
 /* ---- spawning ---- */
 
 static void child_on_end(void *arg, struct process *p, const struct process_end *end);
 
-static int
-spawn_turn(void *arg, struct turn *t)
+/* The program and its arguments; ${number} is memory for one of them. */
+static void
+describe(const struct child *c, struct spawn_desc *d, char number[16])
 {
-	struct child *c = arg;
+	const struct listeners *l = &c->sup->listeners;
+
+	d->argv[0] = d->program;
+	if (c->shard >= 0) {
+		(void)snprintf(number, 16, "%d", c->shard);
+		d->argv[1] = number;
+		return;
+	}
+	(void)snprintf(number, 16, "%zu", l->n);
+	d->argv[1] = "--listen-fds";
+	d->argv[2] = number;
+	memcpy(d->listen_fds, l->fds, l->n * sizeof(int));
+	d->nlisten_fds = l->n;
+}
+
+static int
+fork_child(struct child *c)
+{
+	const struct process_owner owner = { child_on_end, c };
 	struct supervisor *s = c->sup;
 	CLEANUP(io_closep) int start = sup_start_fd(s, c->shard < 0 ? s->keys : NULL);
 	CLEANUP_FREE char *program = sup_program(
@@ -116,39 +159,28 @@ spawn_turn(void *arg, struct turn *t)
 		return E_NOMEM;
 	id_hex32(id.spawn_id);
 	(void)snprintf(id.address, sizeof(id.address), "%s", c->address);
-	d.argv[0] = program;
-	if (c->shard < 0) {
-		d.argv[1] = "--listen-fds";
-		(void)snprintf(number, sizeof(number), "%zu", s->listeners.n);
-		d.argv[2] = number;
-		memcpy(d.listen_fds, s->listeners.fds, s->listeners.n * sizeof(int));
-		d.nlisten_fds = s->listeners.n;
-	} else {
-		(void)snprintf(number, sizeof(number), "%d", c->shard);
-		d.argv[1] = number;
-	}
-	return process_start(s, t, &id, &d, child_on_end, c, &c->process);
+	describe(c, &d, number);
+	return process_start_resident(s, &id, &d, &owner, &c->process);
 }
 
 static void
 child_spawn(struct child *c)
 {
-	struct history_entry e = { c->address, "started", 0, -1, NULL, NULL };
-	int r = actor_turn(c->sup->actor, 1, spawn_turn, c);
+	int r = fork_child(c);
 
-	if (r < 0 && c->process == NULL) {
+	if (r < 0) {
 		log_event(LOG_LEVEL_ERROR, "actor_not_started", LOG_STR("actor", c->address),
 		    LOG_STR("errorCode", err_symbol(r)));
 		(void)snprintf(c->last_exit, sizeof(c->last_exit), "could not be started: %s",
 		    err_text(r));
+		c->last_exit_ms = clock_wall_ms();
 		c->state = CH_BACKOFF;
 		(void)actor_timer_set(c->timer, backoff_ms[ARRAY_LEN(backoff_ms) - 1]);
 		return;
 	}
-	e.pid = process_pid(c->process);
 	c->state = CH_STARTING;
 	(void)actor_timer_set(c->timer, CHILD_START_MS);
-	(void)actor_turn(c->sup->actor, 1, history_turn, &e);
+	note(c, "started", NULL);
 	/* Its peers must know its pid before its first hello reaches them. */
 	sup_announce(c->sup);
 }
@@ -157,11 +189,42 @@ static void
 child_is_up(struct child *c)
 {
 	c->state = CH_UP;
-	actor_timer_stop(c->timer);
+	c->was_ready = 1;
+	(void)actor_timer_set(c->timer, CHILD_WELL_MS);
 	log_event(LOG_LEVEL_INFO, "actor_started", LOG_STR("actor", c->address),
 	    LOG_INT("childPid", process_pid(c->process)));
 	note(c, "ready", NULL);
 	sup_resident_changed(c->sup);
+}
+
+/* What it did wrong before is forgotten. */
+static void
+child_is_well(struct child *c)
+{
+	if (c->failing) {
+		log_event(LOG_LEVEL_INFO, "actor_recovered", LOG_STR("actor", c->address));
+		note(c, "recovered", NULL);
+	}
+	c->failing = 0;
+	c->ndeaths = 0;
+	c->step = 0;
+}
+
+static void
+on_ready(void *arg)
+{
+	struct child *c = arg;
+
+	OBJ_CHECK(c, CHILD_MAGIC);
+	if (c->process != NULL && process_pid(c->process) == c->ready_pid)
+		child_event(c, ON_READY);
+}
+
+void
+child_says_ready(struct child *c, pid_t pid)
+{
+	c->ready_pid = pid;
+	(void)actor_timer_set(c->ready, 0);
 }
 
 /* ---- dying ---- */
@@ -176,27 +239,33 @@ count_death(struct child *c, struct mono_time now)
 	c->deaths[c->ndeaths++ % cap] = now;
 	c->failing = c->ndeaths >= cap &&
 	    mono_diff_ms(c->deaths[c->ndeaths % cap], now) <= CHILD_WINDOW_MS;
-	if (c->failing && !was)
-		note(c, "failing", c->last_exit);
+	if (!c->failing || was)
+		return;
+	log_event(LOG_LEVEL_ERROR, "actor_failing", LOG_STR("actor", c->address),
+	    LOG_INT("deaths", CHILD_DEATHS_MAX + 1), LOG_STR("how", c->last_exit),
+	    LOG_STR("lastWords", c->last_words[0] != '\0' ? c->last_words : NULL));
+	note(c, "failing", c->last_exit);
 }
 
 static void
-read_last_words(const struct child *c, char out[LAST_WORDS_MAX])
+read_last_words(struct child *c)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT;
 	CLEANUP_FREE char *path = NULL;
 	char name[24];
+	size_t n;
 
-	out[0] = '\0';
+	c->last_words[0] = '\0';
 	(void)snprintf(name, sizeof(name), "%s", c->address);
 	for (char *p = name; *p != '\0'; p++)
 		if (*p == '/')
 			*p = '-';
 	path = mem_format("%s/crash/%s.txt", c->sup->config->data_dir, name);
-	if (path == NULL || io_read_file(AT_FDCWD, path, 65536, &b) < 0)
+	if (path == NULL || io_read_file(AT_FDCWD, path, LAST_WORDS_FILE_MAX, &b) < 0)
 		return;
-	(void)snprintf(out, LAST_WORDS_MAX, "%.*s", (int)min_size(b.len, LAST_WORDS_MAX - 1),
-	    (const char *)b.data);
+	n = utf8_cut((const char *)b.data, b.len, LAST_WORDS_MAX - 1);
+	memcpy(c->last_words, b.data, n);
+	c->last_words[n] = '\0';
 	(void)unlink(path);
 }
 
@@ -219,28 +288,23 @@ static void
 child_on_end(void *arg, struct process *p, const struct process_end *end)
 {
 	struct child *c = arg;
-	char words[LAST_WORDS_MAX];
 	struct ended ended;
 	struct history_entry e = { c->address, "exited", process_pid(p),
-		mono_diff_ms(process_started(p), clock_mono()), end, words };
+		mono_diff_ms(process_started(p), clock_mono()), end, NULL };
 
 	OBJ_CHECK(c, CHILD_MAGIC);
 	process_end_text(end, c->last_exit);
 	c->last_exit_ms = clock_wall_ms();
-	read_last_words(c, words);
-	if (words[0] == '\0')
-		e.reason = NULL;
+	read_last_words(c);
+	if (c->last_words[0] != '\0')
+		e.reason = c->last_words;
 	log_event(c->state == CH_STOPPING ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "actor_exited",
 	    LOG_STR("actor", c->address), LOG_INT("childPid", e.pid),
 	    LOG_INT("durationMs", e.uptime_ms), LOG_STR("how", c->last_exit),
 	    LOG_STR("lastWords", e.reason));
 	ended = (struct ended) { process_id(p)->spawn_id, &e };
-	(void)actor_turn(c->sup->actor, 1, ended_turn, &ended);
-	if (e.uptime_ms >= WELL_AFTER_MS) {
-		c->step = 0;
-		c->ndeaths = 0;
-		c->failing = 0;
-	}
+	(void)sup_write(c->sup, ended_turn, &ended);
+	c->unusable = end->exited && end->exit_status == ACTOR_EXIT_UNUSABLE && !c->was_ready;
 	c->process = NULL;
 	child_event(c, ON_EXIT);
 }
@@ -251,6 +315,11 @@ child_died(struct child *c)
 	size_t last = ARRAY_LEN(backoff_ms) - 1;
 	int64_t wait_ms;
 
+	if (c->unusable && !c->sup->stopping) {
+		c->state = CH_DOWN;
+		sup_cannot_start(c->sup, c->address, c->last_words);
+		return;
+	}
 	count_death(c, clock_mono());
 	if (c->failing)
 		c->step = last;
@@ -296,13 +365,6 @@ child_gone(struct child *c)
 	sup_resident_changed(c->sup);
 }
 
-void
-child_kill_now(struct child *c)
-{
-	if (c->process != NULL)
-		process_signal(c->process, SIGKILL);
-}
-
 /* ---- the rest ---- */
 
 struct child *
@@ -320,7 +382,8 @@ child_new(struct supervisor *s, int shard)
 	else
 		(void)snprintf(c->address, sizeof(c->address), "project/%d", shard);
 	c->timer = actor_timer_new(s->actor, child_on_timer, c);
-	return c->timer != NULL ? c : child_free(c);
+	c->ready = actor_timer_new(s->actor, on_ready, c);
+	return c->timer != NULL && c->ready != NULL ? c : child_free(c);
 }
 
 struct child *
@@ -329,6 +392,7 @@ child_free(struct child *c)
 	if (c == NULL)
 		return NULL;
 	actor_timer_free(c->timer);
+	actor_timer_free(c->ready);
 	process_free(c->process);
 	c->magic = 0;
 	free(c);
@@ -356,11 +420,7 @@ child_pid(const struct child *c)
 int
 child_is_failing(const struct child *c)
 {
-	if (!c->failing)
-		return 0;
-	/* A minute of life clears it, without waiting for the next end. */
-	return c->state != CH_UP ||
-	    mono_diff_ms(process_started(c->process), clock_mono()) < WELL_AFTER_MS;
+	return c->failing;
 }
 
 void
@@ -369,7 +429,7 @@ child_view(const struct child *c, struct child_view *ret)
 	static const char *const words[] = { "down", "starting", "up", "starting", "down" };
 
 	*ret = (struct child_view) { .address = c->address,
-		.state = c->failing && c->state != CH_UP ? "failing" : words[c->state],
+		.state = c->failing ? "failing" : words[c->state],
 		.pid = child_pid(c),
 		.started_ms = c->process != NULL ? process_started_ms(c->process) : 0,
 		.restarts = c->restarts,

@@ -13,10 +13,14 @@ struct supervisor;
 enum child_state { CH_DOWN, CH_STARTING, CH_UP, CH_BACKOFF, CH_STOPPING, CH_STATES };
 enum child_event { ON_START, ON_READY, ON_EXIT, ON_STOP, ON_TIMEOUT, CH_EVENTS };
 
+/* What it does about an event; "" is nothing: the pair cannot be, and is logged. */
+const char *child_reaction(enum child_state state, enum child_event ev);
+
 #define CHILD_DEATHS_MAX 5 /* more within CHILD_WINDOW_MS: failing    */
 #define CHILD_WINDOW_MS  60000
 #define CHILD_START_MS   30000 /* to say that it is ready                 */
 #define CHILD_STOP_MS    8000  /* to leave after SIGTERM                  */
+#define CHILD_WELL_MS    60000 /* of life: the back-off begins anew       */
 
 /* What `anvilctl ps` shows of one. */
 struct child_view {
@@ -41,7 +45,7 @@ const char *child_address(const struct child *c);
 pid_t child_pid(const struct child *c);
 int child_is_failing(const struct child *c);
 void child_view(const struct child *c, struct child_view *ret);
-/* Told to end at once (a second SIGTERM). */
-void child_kill_now(struct child *c);
+/* supervisor.ready of its process, from a turn: ON_READY follows from the loop. */
+void child_says_ready(struct child *c, pid_t pid);
 
 #endif

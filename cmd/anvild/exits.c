@@ -95,7 +95,7 @@ on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 	}
 	/* A project that its shard does not know has no run that waits for this. */
 	if (err == 0 && res->kind != PROJECT_RUNNER_EXITED_MOVING) {
-		(void)actor_turn(en->owner->sup->actor, 1, answered_turn, en->e.spawn_id);
+		(void)sup_write(en->owner->sup, answered_turn, en->e.spawn_id);
 		TAILQ_REMOVE(&en->owner->list, en, link);
 		en->magic = 0;
 		free(en);
@@ -185,7 +185,7 @@ exits_add(struct exits *x, const struct run_exit *e)
 {
 	struct run_exit copy = *e;
 	struct entry *en = remember(x, e);
-	int r = actor_turn(x->sup->actor, 1, add_turn, &copy);
+	int r = sup_write(x->sup, add_turn, &copy);
 
 	if (r < 0)
 		log_event(LOG_LEVEL_WARN, "runner_end_not_recorded",

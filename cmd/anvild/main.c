@@ -36,15 +36,18 @@ check_store(const struct supervisor *s)
 static int
 serve(struct supervisor *s)
 {
+	char why[STARTUP_WHY_SIZE] = "supervisor.db cannot be read";
 	int r = startup_recover(s);
 
 	if (r == 0)
-		r = startup_residents(s);
+		r = startup_listen(s, why);
 	if (r < 0) {
-		log_event(LOG_LEVEL_ERROR, "not_started", LOG_STR("errorCode", err_symbol(r)));
+		(void)fprintf(stderr, "anvild: %s\n", why);
 		return 1;
 	}
-	return actor_run(s->actor) == 0 ? 0 : 1;
+	startup_residents(s);
+	r = actor_run(s->actor);
+	return r == 0 && !s->failed ? 0 : 1;
 }
 
 int

@@ -23,13 +23,12 @@ supervisor_ready(struct supervisor *s, struct turn *t, const struct supervisor_r
 	if (strcmp(t->from, p->address) != 0)
 		return turn_fail(t, E_DENIED, "%s is not %s", t->from, p->address);
 	if (strncmp(p->address, "run/", 4) == 0) {
-		serves_ready(s->serves, p->address + 4);
+		serves_ready(s->serves, p->address + 4, rpc_peer_pid(t->peer));
 		return 0;
 	}
 	for (size_t i = 0; i < s->nresidents; i++)
-		if (strcmp(child_address(s->residents[i]), p->address) == 0 &&
-		    child_pid(s->residents[i]) == rpc_peer_pid(t->peer))
-			child_event(s->residents[i], ON_READY);
+		if (strcmp(child_address(s->residents[i]), p->address) == 0)
+			child_says_ready(s->residents[i], rpc_peer_pid(t->peer));
 	return 0;
 }
 
@@ -141,6 +140,7 @@ serve_kind(enum serve_verdict v)
 	case SERVE_SERVING: return SUPERVISOR_SERVE_RUN_SERVING;
 	case SERVE_ABSENT: return SUPERVISOR_SERVE_RUN_ABSENT;
 	case SERVE_BUSY:
+	case SERVE_FAILED:
 	case SERVE_WAIT: break;
 	}
 	return SUPERVISOR_SERVE_RUN_BUSY;
@@ -151,7 +151,11 @@ methods_answer_serve(struct parked *waiter, enum serve_verdict verdict)
 {
 	struct supervisor_serve_run_result res = { .kind = serve_kind(verdict) };
 
-	parked_reply(waiter, &res);
+	if (verdict == SERVE_FAILED)
+		parked_error(
+		    waiter, E_INTERNAL, "the process that was to serve the run has ended");
+	else
+		parked_reply(waiter, &res);
 }
 
 int

@@ -71,7 +71,7 @@ set_draining(struct supervisor *s, int draining)
 		return;
 	s->slots.draining = draining;
 	log_plain(LOG_LEVEL_INFO, draining ? "drain_began" : "drain_ended");
-	runners_pump(s->runners);
+	runners_wake(s->runners);
 }
 
 int
@@ -239,42 +239,74 @@ supervisor_history(struct supervisor *s, struct turn *t,
 
 /* ---- health ---- */
 
-static size_t
-health_reasons(const struct supervisor *s, enum health_reason out[HEALTH_REASON_COUNT])
+struct health {
+	struct supervisor_health_result *ret;
+	enum health_reason *reasons;
+	const char **notes; /* one for each reason that has more to say */
+	struct arena *arena;
+	size_t nnotes_max;
+	int stuck;
+};
+
+static void
+note_stuck(void *arg, const struct process *p)
+{
+	struct health *h = arg;
+	char *text;
+
+	h->stuck = 1;
+	if (h->ret->nnotes == h->nnotes_max)
+		return;
+	text = arena_format(h->arena,
+	    "The process %d of %s does not die of SIGKILL; its project waits. "
+	    "anvilctl abandon %s gives it up.",
+	    (int)process_pid(p), process_id(p)->address, process_id(p)->run_id);
+	if (text != NULL)
+		h->notes[h->ret->nnotes++] = text;
+}
+
+static void
+add_reason(struct health *h, int holds, enum health_reason reason)
+{
+	if (holds)
+		h->reasons[h->ret->nreasons++] = reason;
+}
+
+static void
+health_reasons(const struct supervisor *s, struct health *h)
 {
 	int failing = 0, down = 0;
-	size_t n = 0;
 
 	for (size_t i = 0; i < s->nresidents; i++) {
 		failing |= child_is_failing(s->residents[i]);
 		down |= child_state(s->residents[i]) != CH_UP;
 	}
-	if (failing)
-		out[n++] = HEALTH_REASON_ACTOR_FAILING;
-	if (down)
-		out[n++] = HEALTH_REASON_ACTOR_DOWN;
-	if (slots_unhealthy(&s->slots))
-		out[n++] = HEALTH_REASON_POOL_UNHEALTHY;
-	if (s->slots.low_disk)
-		out[n++] = HEALTH_REASON_LOW_DISK;
-	if (s->slots.draining)
-		out[n++] = HEALTH_REASON_DRAINING;
-	return n;
+	runners_stuck(s->runners, note_stuck, h);
+	add_reason(h, failing, HEALTH_REASON_ACTOR_FAILING);
+	add_reason(h, down, HEALTH_REASON_ACTOR_DOWN);
+	add_reason(h, slots_unhealthy(&s->slots), HEALTH_REASON_POOL_UNHEALTHY);
+	add_reason(h, s->slots.low_disk, HEALTH_REASON_LOW_DISK);
+	add_reason(h, s->slots.draining, HEALTH_REASON_DRAINING);
+	add_reason(h, s->storage_failed, HEALTH_REASON_STORAGE_UNAVAILABLE);
+	add_reason(h, h->stuck, HEALTH_REASON_RUN_UNKILLABLE);
 }
 
 int
 supervisor_health(struct supervisor *s, struct turn *t,
     const struct supervisor_health_params *p, struct supervisor_health_result *ret)
 {
-	enum health_reason *reasons = arena_calloc(
-	    t->arena, HEALTH_REASON_COUNT, sizeof(*reasons));
+	struct health h = { .ret = ret, .arena = t->arena };
 	struct statvfs vfs;
 
 	(void)p;
-	if (reasons == NULL)
+	h.nnotes_max = runners_count(s->runners);
+	h.reasons = arena_calloc(t->arena, HEALTH_REASON_COUNT, sizeof(*h.reasons));
+	h.notes = arena_calloc(t->arena, h.nnotes_max, sizeof(*h.notes));
+	if (h.reasons == NULL || h.notes == NULL)
 		return E_NOMEM;
-	ret->nreasons = health_reasons(s, reasons);
-	ret->reasons = reasons;
+	health_reasons(s, &h);
+	ret->reasons = h.reasons;
+	ret->notes = h.notes;
 	ret->status = ret->nreasons == 0 ? HEALTH_STATUS_OK : HEALTH_STATUS_DEGRADED;
 	ret->draining = s->slots.draining;
 	ret->slots_max = s->slots.max;

@@ -81,13 +81,30 @@ place_user_become(const struct place_user *u, char why[PLACE_WHY_SIZE])
 
 /* ---- folders ---- */
 
+/* What is missing above it is nobody's in particular, and everybody may pass. */
+static int
+make_parents(const char *path)
+{
+	CLEANUP_FREE char *above = mem_strdup(path);
+	char *slash = above != NULL ? strrchr(above, '/') : NULL;
+
+	if (above == NULL)
+		return E_NOMEM;
+	if (slash == NULL || slash == above)
+		return 0;
+	*slash = '\0';
+	return io_mkdirs(above, 0755);
+}
+
 static int
 make_dir(const char *path, const struct place_user *u, char why[PLACE_WHY_SIZE])
 {
 	struct stat st;
 	int existed = stat(path, &st) == 0;
-	int r = io_mkdirs(path, 0700);
+	int r = existed ? 0 : make_parents(path);
 
+	if (r == 0)
+		r = io_mkdirs(path, 0700);
 	if (r < 0) {
 		(void)snprintf(why, PLACE_WHY_SIZE,
 		    "%s cannot be made: %s; make it and give it to "
@@ -150,7 +167,8 @@ say_locked(int dir, const char *runtime_dir, char why[PLACE_WHY_SIZE])
 }
 
 int
-place_lock(const char *runtime_dir, int *ret_fd, char why[PLACE_WHY_SIZE])
+place_lock(
+    const char *runtime_dir, const struct place_user *u, int *ret_fd, char why[PLACE_WHY_SIZE])
 {
 	CLEANUP(io_closep) int dir = open(runtime_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct mono_time end = mono_add_ms(clock_mono(), PLACE_LOCK_MS);
@@ -172,6 +190,9 @@ place_lock(const char *runtime_dir, int *ret_fd, char why[PLACE_WHY_SIZE])
 		    why, PLACE_WHY_SIZE, "%s/%s: %s", runtime_dir, LOCK_NAME, err_text(r));
 		return r;
 	}
+	/* The next one may be started as that user. */
+	if (geteuid() == 0)
+		(void)fchown(fd, u->uid, u->gid);
 	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
 		(void)snprintf(why, PLACE_WHY_SIZE, "%s/%s: %s", runtime_dir, LOCK_NAME,

@@ -29,9 +29,10 @@ int place_user_become(const struct place_user *u, char why[PLACE_WHY_SIZE]);
 int place_make_dirs(const char *data_dir, const char *runtime_dir, const struct place_user *u,
     char why[PLACE_WHY_SIZE]);
 
-/* Holds `anvild.lock` of the runtime directory, pid written in it.  0, E_LOCKED (the sentence
- * names the other supervisor's pid), E_SYS. */
-int place_lock(const char *runtime_dir, int *ret_fd, char why[PLACE_WHY_SIZE]);
+/* Holds `anvild.lock` of the runtime directory, ${u}'s and with our pid in it.  0, E_LOCKED (the
+ * sentence names the other supervisor's pid), E_SYS. */
+int place_lock(
+    const char *runtime_dir, const struct place_user *u, int *ret_fd, char why[PLACE_WHY_SIZE]);
 
 /* Folder of the other programs: beside this one in a build, else ../libexec/anvil.
  * The caller frees; NULL: none of them holds anvil-ingress. */

@@ -23,8 +23,8 @@ struct process {
 	struct mono_time started;
 	int64_t started_ms;
 	struct actor_watch *watch; /* of the pidfd */
-	process_end_fn *on_end;
-	void *arg;
+	struct actor_timer *lost;  /* its row is not on disk: ends it from the loop */
+	struct process_owner owner;
 };
 
 struct process *
@@ -33,6 +33,7 @@ process_free(struct process *p)
 	if (p == NULL)
 		return NULL;
 	actor_watch_free(p->watch);
+	actor_timer_free(p->lost);
 	io_close(&p->spawned.gate_fd);
 	io_close(&p->spawned.pidfd);
 	p->magic = 0;
@@ -44,8 +45,25 @@ static void
 end(struct process *p, const struct process_end *how)
 {
 	p->watch = actor_watch_free(p->watch);
-	p->on_end(p->arg, p, how);
+	p->owner.on_end(p->owner.arg, p, how);
 	process_free(p);
+}
+
+/* 1 when it has ended.  Somebody else reaping it (ECHILD) leaves its status unknown. */
+static int
+reap(int pidfd, struct process_end *how)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | WNOHANG) < 0)
+		return errno == ECHILD;
+	if (info.si_pid == 0)
+		return 0;
+	how->exited = info.si_code == CLD_EXITED;
+	how->signaled = !how->exited;
+	how->exit_status = how->exited ? info.si_status : 0;
+	how->signal = how->signaled ? info.si_status : 0;
+	return 1;
 }
 
 static void
@@ -53,26 +71,28 @@ on_pidfd(void *arg, int fd, enum watch_what what)
 {
 	struct process *p = arg;
 	struct process_end how = { 0 };
-	siginfo_t info = { 0 };
 
 	(void)what;
 	OBJ_CHECK(p, PROCESS_MAGIC);
-	if (!p->adopted) {
-		if (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG) < 0 && errno != ECHILD)
-			return;
-		if (info.si_pid == 0 && errno != ECHILD)
-			return;
-		how.exited = info.si_code == CLD_EXITED;
-		how.signaled = info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED;
-		how.exit_status = how.exited ? info.si_status : 0;
-		how.signal = how.signaled ? info.si_status : 0;
-	}
+	/* The end of one that is not our child is all that can be known of it. */
+	if (p->adopted || reap(fd, &how))
+		end(p, &how);
+}
+
+static void
+on_lost(void *arg)
+{
+	static const struct process_end how = { .unrecorded = 1,
+		.error = "the supervisor's store is unavailable" };
+	struct process *p = arg;
+
+	OBJ_CHECK(p, PROCESS_MAGIC);
 	end(p, &how);
 }
 
 static struct process *
 process_new(
-    struct supervisor *s, const struct process_id *id, process_end_fn *on_end, void *arg)
+    struct supervisor *s, const struct process_id *id, const struct process_owner *owner)
 {
 	struct process *p = mem_calloc(1, sizeof(*p));
 
@@ -84,12 +104,36 @@ process_new(
 	p->spawned = (struct spawned)SPAWNED_NONE;
 	p->started = clock_mono();
 	p->started_ms = clock_wall_ms();
-	p->on_end = on_end;
-	p->arg = arg;
-	return p;
+	p->owner = *owner;
+	p->lost = actor_timer_new(s->actor, on_lost, p);
+	return p->lost != NULL ? p : process_free(p);
 }
 
-/* ---- effects of the turn that wrote the row ---- */
+/* Up to the gate, and watched. */
+static int
+fork_to_gate(struct supervisor *s, const struct process_id *id, const struct spawn_desc *d,
+    const struct process_owner *owner, struct process **ret)
+{
+	struct process *p = process_new(s, id, owner);
+	int r;
+
+	if (p == NULL)
+		return E_NOMEM;
+	r = spawn_fork(d, &p->spawned);
+	if (r == 0) {
+		p->watch = actor_watch_new(s->actor, p->spawned.pidfd, WATCH_READ, on_pidfd, p);
+		r = p->watch != NULL ? 0 : E_NOMEM;
+	}
+	if (r < 0) {
+		spawn_abandon(&p->spawned);
+		process_free(p);
+		return r;
+	}
+	*ret = p;
+	return 0;
+}
+
+/* ---- the row, and what becomes of the process when it is on disk or lost ---- */
 
 static void
 row_on_disk(void *arg)
@@ -100,13 +144,12 @@ row_on_disk(void *arg)
 	spawn_open(&p->spawned);
 }
 
-/* The row is not on disk.  anvil cannot serve without its residents: they run all the same.
- * A run must not: a supervisor that comes later would not know it. */
+/* A run must not go on: a supervisor that comes later would not know it.  Its owner hears of it
+ * from the loop, for what is lost here is lost in the middle of a batch. */
 static void
 row_lost(void *arg)
 {
 	struct process *p = arg;
-	struct process_end how = { .error = "the supervisor's store is unavailable" };
 
 	OBJ_CHECK(p, PROCESS_MAGIC);
 	if (p->id.kind == PROCESS_RESIDENT) {
@@ -115,7 +158,7 @@ row_lost(void *arg)
 	}
 	p->watch = actor_watch_free(p->watch);
 	spawn_abandon(&p->spawned);
-	end(p, &how);
+	(void)actor_timer_set(p->lost, 0);
 }
 
 static int
@@ -134,30 +177,25 @@ row_add(struct turn *t, const struct process *p)
 	return r < 0 ? r : stmt_run(st);
 }
 
+static int
+record_turn(void *arg, struct turn *t)
+{
+	struct process *p = arg;
+	int r = row_add(t, p);
+
+	return r < 0 ? r : turn_after_commit(t, row_on_disk, p, row_lost);
+}
+
 int
 process_start(struct supervisor *s, struct turn *t, const struct process_id *id,
-    const struct spawn_desc *d, process_end_fn *on_end, void *arg, struct process **ret)
+    const struct spawn_desc *d, const struct process_owner *owner, struct process **ret)
 {
-	struct process *p = process_new(s, id, on_end, arg);
-	int r;
+	struct process *p = NULL;
+	int r = fork_to_gate(s, id, d, owner, &p);
 
-	if (p == NULL)
-		return E_NOMEM;
-	r = spawn_fork(d, &p->spawned);
-	if (r < 0) {
-		process_free(p);
+	if (r < 0)
 		return r;
-	}
-	p->watch = actor_watch_new(s->actor, p->spawned.pidfd, WATCH_READ, on_pidfd, p);
-	r = p->watch != NULL ? row_add(t, p) : E_NOMEM;
-	if (r == 0)
-		r = turn_after_commit(t, row_on_disk, p, row_lost);
-	if (r < 0 && id->kind == PROCESS_RESIDENT && p->watch != NULL) {
-		log_event(LOG_LEVEL_WARN, "process_not_recorded", LOG_STR("actor", id->address),
-		    LOG_STR("errorCode", err_symbol(r)));
-		spawn_open(&p->spawned);
-		r = 0;
-	}
+	r = record_turn(p, t);
 	if (r < 0) {
 		p->watch = actor_watch_free(p->watch);
 		spawn_abandon(&p->spawned);
@@ -169,23 +207,41 @@ process_start(struct supervisor *s, struct turn *t, const struct process_id *id,
 }
 
 int
-process_adopt(struct supervisor *s, const struct process_id *id, pid_t pid,
-    uint64_t start_ticks, int64_t spawned_at_ms, process_end_fn *on_end, void *arg,
-    struct process **ret)
+process_start_resident(struct supervisor *s, const struct process_id *id,
+    const struct spawn_desc *d, const struct process_owner *owner, struct process **ret)
 {
-	struct process *p = process_new(s, id, on_end, arg);
+	struct process *p = NULL;
+	int r = fork_to_gate(s, id, d, owner, &p);
+
+	if (r < 0)
+		return r;
+	*ret = p;
+	r = sup_write(s, record_turn, p);
+	if (r < 0) {
+		log_event(LOG_LEVEL_WARN, "process_not_recorded", LOG_STR("actor", id->address),
+		    LOG_STR("errorCode", err_symbol(r)));
+		spawn_open(&p->spawned);
+	}
+	return 0;
+}
+
+int
+process_adopt(struct supervisor *s, const struct process_id *id,
+    const struct process_birth *birth, const struct process_owner *owner, struct process **ret)
+{
+	struct process *p = process_new(s, id, owner);
 	uint64_t ticks;
 
 	if (p == NULL)
 		return E_NOMEM;
 	p->adopted = 1;
-	p->started_ms = spawned_at_ms;
-	p->spawned.pid = pid;
-	p->spawned.pidfd = io_pidfd_open(pid);
+	p->started_ms = birth->at_ms;
+	p->spawned.pid = birth->pid;
+	p->spawned.pidfd = io_pidfd_open(birth->pid);
 	/* The pid may be another process's by now; the descriptor was opened first, so what
 	 * the start time says holds for it. */
-	if (p->spawned.pidfd < 0 || io_proc_start_time(pid, &ticks) < 0 ||
-	    ticks != start_ticks) {
+	if (p->spawned.pidfd < 0 || io_proc_start_time(birth->pid, &ticks) < 0 ||
+	    ticks != birth->start_ticks) {
 		process_free(p);
 		return E_NOENT;
 	}

@@ -38,23 +38,39 @@ struct process_end {
 	int signaled, signal;
 	int rebooted;   /* the machine has been restarted since */
 	int abandoned;  /* given up by the operator, alive or not */
+	int unrecorded; /* its row was lost: it never ran         */
 	char error[96]; /* it never came to run; "" otherwise  */
 };
 
-/* Called once, from the loop, when the process has been reaped (or, an adopted one, has been
- * seen to be gone).  The process frees itself afterwards. */
-typedef void process_end_fn(void *arg, struct process *p, const struct process_end *end);
+/* Whose process it is.  ${on_end} is called once, from the loop and outside of any turn, when
+ * the process has been reaped (or, an adopted one, has been seen to be gone).  The process frees
+ * itself afterwards. */
+struct process_owner {
+	void (*on_end)(void *arg, struct process *p, const struct process_end *end);
+	void *arg;
+};
 
-/* In a turn: forks to the gate and writes the row; the gate opens when the turn is on disk.
- * A resident goes on even when the row cannot be written; any other is then abandoned, and
- * ${on_end} gets `error`.  0, E_BUSY, E_NOMEM, E_SYS, or the storage error of a runner. */
+/* In a turn: forks to the gate and writes the row; the gate opens when the turn is on disk.  When
+ * that fails the process has run nothing, and ${owner} hears `unrecorded`.  0, or E_BUSY,
+ * E_NOMEM, E_SYS, or a storage error: then there is no process and no callback. */
 int process_start(struct supervisor *s, struct turn *t, const struct process_id *id,
-    const struct spawn_desc *d, process_end_fn *on_end, void *arg, struct process **ret);
+    const struct spawn_desc *d, const struct process_owner *owner, struct process **ret);
+
+/* A resident, outside of any turn: anvil cannot serve without it, so it runs even when its row
+ * cannot be written.  0, E_BUSY, E_NOMEM, E_SYS. */
+int process_start_resident(struct supervisor *s, const struct process_id *id,
+    const struct spawn_desc *d, const struct process_owner *owner, struct process **ret);
+
+/* What the row of an earlier supervisor's process says about when it began. */
+struct process_birth {
+	pid_t pid;
+	uint64_t start_ticks;
+	int64_t at_ms;
+};
 
 /* A live process that an earlier supervisor started, by its row.  0, or E_NOENT: it is gone. */
-int process_adopt(struct supervisor *s, const struct process_id *id, pid_t pid,
-    uint64_t start_ticks, int64_t spawned_at_ms, process_end_fn *on_end, void *arg,
-    struct process **ret);
+int process_adopt(struct supervisor *s, const struct process_id *id,
+    const struct process_birth *birth, const struct process_owner *owner, struct process **ret);
 
 /* Removes the row; part of the turn that deals with the end. */
 int process_forget(struct turn *t, const char *spawn_id);

@@ -8,6 +8,7 @@
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/startup.h"
 #include "cmd/anvild/supervisor.h"
+#include "cmd/anvild/sweep.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -18,9 +19,7 @@
 struct left {
 	struct left *next;
 	struct process_id id;
-	pid_t pid;
-	uint64_t start_ticks;
-	int64_t spawned_at;
+	struct process_birth birth;
 	int same_boot;
 };
 
@@ -47,10 +46,10 @@ row_read(const struct supervisor *s, struct stmt *st, struct arena *a)
 	copy(l->id.project_id, sizeof(l->id.project_id), stmt_text(st, 4));
 	l->id.shard = stmt_int(st, 5);
 	l->id.attempt = stmt_int(st, 6);
-	l->pid = (pid_t)stmt_int(st, 7);
-	l->start_ticks = (uint64_t)stmt_int(st, 8);
+	l->birth.pid = (pid_t)stmt_int(st, 7);
+	l->birth.start_ticks = (uint64_t)stmt_int(st, 8);
 	l->same_boot = strcmp(stmt_text(st, 9), s->boot_id) == 0;
-	l->spawned_at = stmt_int(st, 10);
+	l->birth.at_ms = stmt_int(st, 10);
 	return l;
 }
 
@@ -59,14 +58,15 @@ row_read(const struct supervisor *s, struct stmt *st, struct arena *a)
 static void
 end_process(const struct left *l)
 {
-	CLEANUP(io_closep) int pidfd = io_pidfd_open(l->pid);
+	CLEANUP(io_closep) int pidfd = io_pidfd_open(l->birth.pid);
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 	uint64_t ticks;
 
-	if (pidfd < 0 || io_proc_start_time(l->pid, &ticks) < 0 || ticks != l->start_ticks)
+	if (pidfd < 0 || io_proc_start_time(l->birth.pid, &ticks) < 0 ||
+	    ticks != l->birth.start_ticks)
 		return;
 	log_event(LOG_LEVEL_INFO, "actor_of_earlier_supervisor_ended",
-	    LOG_STR("actor", l->id.address), LOG_INT("childPid", l->pid));
+	    LOG_STR("actor", l->id.address), LOG_INT("childPid", l->birth.pid));
 	(void)io_pidfd_signal(pidfd, SIGKILL);
 	(void)poll(&p, 1, GONE_WAIT_MS);
 }
@@ -81,6 +81,7 @@ runner_is_gone(struct supervisor *s, const struct left *l)
 	memcpy(e.project_id, l->id.project_id, sizeof(e.project_id));
 	e.end.rebooted = !l->same_boot;
 	exits_add(s->exits, &e);
+	sweep_leftovers(s->sweep, l->id.run_id);
 }
 
 static void
@@ -94,10 +95,10 @@ recover_one(struct supervisor *s, const struct left *l)
 		return;
 	}
 	if (l->same_boot)
-		r = runners_adopt(s->runners, &l->id, l->pid, l->start_ticks, l->spawned_at);
+		r = runners_adopt(s->runners, &l->id, &l->birth);
 	if (r == 0)
 		log_event(LOG_LEVEL_INFO, "runner_adopted", LOG_STR("runId", l->id.run_id),
-		    LOG_INT("childPid", l->pid));
+		    LOG_INT("childPid", l->birth.pid));
 	else
 		runner_is_gone(s, l);
 }
@@ -156,6 +157,6 @@ startup_recover(struct supervisor *s)
 		return r;
 	for (const struct left *l = rc.first; l != NULL; l = l->next)
 		recover_one(s, l);
-	r = actor_turn(s->actor, 1, forget_turn, &rc);
+	r = sup_write(s, forget_turn, &rc);
 	return r < 0 ? r : actor_commit_now(s->actor);
 }

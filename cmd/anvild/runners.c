@@ -10,6 +10,8 @@
 #include "cmd/anvild/spawn.h"
 #include "cmd/anvild/supervisor.h"
 #include "cmd/anvild/sweep.h"
+#include "gen/project.h"
+#include "gen/run.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/map.h"
@@ -19,6 +21,9 @@
 
 /* Exit statuses of anvil-run that mean it never came to work (spec run 1). */
 #define EXIT_NOT_CLAIMED 75
+#define EXIT_NO_EXEC     127
+
+#define TRIAL_WELL_MS 30000 /* alive for so long, it has claimed */
 
 struct waiter {
 	STAILQ_ENTRY(waiter) entry;
@@ -30,6 +35,12 @@ struct runner {
 #define RUNNER_MAGIC 0x62d8b40f
 	struct runners *owner;
 	struct process *process;
+	struct slot_request
+	    request;   /* what it was forked for; an adopted one has no queued_at */
+	int trial;     /* shows whether an unhealthy pool works again   */
+	int abandoned; /* as soon as the loop comes to it              */
+	int killed;    /* SIGKILL was sent, then                       */
+	struct mono_time killed_at;
 	STAILQ_HEAD(, waiter) killers; /* wait for its end */
 };
 
@@ -39,11 +50,7 @@ struct runners {
 	struct actor_timer *pump;
 };
 
-static void
-on_pump(void *arg)
-{
-	runners_pump(arg);
-}
+static void on_pump(void *arg);
 
 struct runners *
 runners_new(struct supervisor *s)
@@ -91,21 +98,59 @@ runners_free(struct runners *r)
 
 /* ---- the end of a runner ---- */
 
-static int
-came_to_work(const struct process_end *end)
+/* A runner that was told `stale`, or gave its run back, says nothing about the pool; one that
+ * could not claim, or could not be executed, does (spec project 18). */
+static void
+judge_pool(struct runners *r, const struct runner *ru, const struct process_end *end)
 {
-	return !end->error[0] &&
-	    !(end->exited && (end->exit_status == EXIT_NOT_CLAIMED || end->exit_status == 127));
+	struct slots *s = &r->sup->slots;
+	int failed = end->error[0] != '\0' ||
+	    (end->exited &&
+		(end->exit_status == EXIT_NOT_CLAIMED || end->exit_status == EXIT_NO_EXEC));
+
+	if (ru->trial)
+		slots_trial_over(s);
+	if (end->unrecorded || end->abandoned)
+		return; /* the store's fault, or the operator's word */
+	if (failed && slots_note_failure(s, clock_mono()))
+		log_event(LOG_LEVEL_ERROR, "pool_unhealthy", LOG_INT("failures", s->failures));
+	else if (end->exited && !failed)
+		slots_note_success(s);
+}
+
+/* It never ran: the request stands as it did before. */
+static void
+wait_again(struct runners *r, const struct runner *ru)
+{
+	int64_t ahead;
+
+	(void)slots_wait(&r->sup->slots, &ru->request, &ahead);
+	(void)actor_timer_set(r->pump, PUMP_AGAIN_MS);
 }
 
 static void
-judge_pool(struct runners *r, const struct process_end *end)
+answer_killers(struct runner *ru, const struct process_end *end)
 {
-	if (came_to_work(end))
-		slots_note_success(&r->sup->slots);
-	else if (slots_note_failure(&r->sup->slots, clock_mono()))
-		log_event(LOG_LEVEL_ERROR, "pool_unhealthy",
-		    LOG_INT("failures", r->sup->slots.failures));
+	struct waiter *w;
+
+	while ((w = STAILQ_FIRST(&ru->killers)) != NULL) {
+		STAILQ_REMOVE_HEAD(&ru->killers, entry);
+		methods_answer_gone(w->parked, end);
+		free(w);
+	}
+}
+
+static void
+note_exit(const struct process *p, const struct process_end *end)
+{
+	const struct process_id *id = process_id(p);
+	char how[96];
+
+	process_end_text(end, how);
+	log_event(end->exited && end->exit_status == 0 ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
+	    "actor_exited", LOG_STR("actor", id->address), LOG_STR("runId", id->run_id),
+	    LOG_INT("childPid", process_pid(p)), LOG_STR("how", how),
+	    LOG_INT("durationMs", mono_diff_ms(process_started(p), clock_mono())));
 }
 
 static void
@@ -115,32 +160,29 @@ runner_on_end(void *arg, struct process *p, const struct process_end *end)
 	struct runners *r = ru->owner;
 	const struct process_id *id = process_id(p);
 	struct run_exit e = { .shard = id->shard, .attempt = id->attempt, .end = *end };
-	struct waiter *w;
-	char how[96];
 
 	OBJ_CHECK(ru, RUNNER_MAGIC);
 	memcpy(e.spawn_id, id->spawn_id, sizeof(e.spawn_id));
 	memcpy(e.run_id, id->run_id, sizeof(e.run_id));
 	memcpy(e.project_id, id->project_id, sizeof(e.project_id));
-	process_end_text(end, how);
-	log_event(end->exited && end->exit_status == 0 ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
-	    "actor_exited", LOG_STR("actor", id->address), LOG_STR("runId", id->run_id),
-	    LOG_INT("childPid", process_pid(p)), LOG_STR("how", how),
-	    LOG_INT("durationMs", mono_diff_ms(process_started(p), clock_mono())));
-	(void)map_remove(r->by_run, id->run_id);
+	note_exit(p, end);
+	(void)map_remove(r->by_run, e.run_id);
 	r->sup->slots.live--;
-	judge_pool(r, end);
-	sweep_orphans(r->sup->sweep);
-	exits_add(r->sup->exits, &e);
-	sweep_leftovers(r->sup->sweep, id->run_id);
-	while ((w = STAILQ_FIRST(&ru->killers)) != NULL) {
-		STAILQ_REMOVE_HEAD(&ru->killers, entry);
-		methods_answer_gone(w->parked, end);
-		free(w);
+	judge_pool(r, ru, end);
+	if (end->unrecorded) {
+		wait_again(r, ru);
+	} else {
+		sweep_orphans(r->sup->sweep);
+		exits_add(r->sup->exits, &e);
+		sweep_leftovers(r->sup->sweep, e.run_id);
 	}
+	answer_killers(ru, end);
 	ru->process = NULL; /* it frees itself */
 	runner_free(ru);
-	runners_pump(r);
+	if (r->sup->stopping)
+		sup_resident_changed(r->sup); /* the shards may have waited for it */
+	else if (!end->unrecorded)
+		runners_pump(r);
 }
 
 /* ---- the beginning ---- */
@@ -165,6 +207,7 @@ fork_runner(struct runners *r, struct turn *t, struct runner *ru, const struct p
 	CLEANUP(vault_keys_freep) struct vault_keys *keys = NULL;
 	CLEANUP_FREE char *program = sup_program(s, "anvil-run");
 	CLEANUP(io_closep) int start = -1;
+	const struct process_owner owner = { runner_on_end, ru };
 	struct spawn_desc d = { .program = program, .lifeline_fd = -1 };
 	char shard[24];
 	int rc = vault_keys_for_project(s->keys, id->project_id, &keys);
@@ -184,7 +227,7 @@ fork_runner(struct runners *r, struct turn *t, struct runner *ru, const struct p
 	d.argv[5] = shard;
 	d.argv[6] = "--spawn";
 	d.argv[7] = id->spawn_id;
-	return process_start(s, t, id, &d, runner_on_end, ru, &ru->process);
+	return process_start(s, t, id, &d, &owner, &ru->process);
 }
 
 static int
@@ -194,8 +237,6 @@ start_runner(
 	struct runner *ru = runner_new(r);
 	int rc;
 
-	if (ru == NULL)
-		return E_NOMEM;
 	*id = (struct process_id) {
 		.kind = PROCESS_RUNNER, .shard = req->shard, .attempt = req->attempt
 	};
@@ -203,6 +244,9 @@ start_runner(
 	memcpy(id->run_id, req->run_id, sizeof(id->run_id));
 	memcpy(id->project_id, req->project_id, sizeof(id->project_id));
 	(void)snprintf(id->address, sizeof(id->address), "run/%s", req->run_id);
+	if (ru == NULL)
+		return E_NOMEM;
+	ru->request = *req;
 	rc = map_set(r->by_run, id->run_id, ru);
 	if (rc == 0)
 		rc = fork_runner(r, t, ru, id);
@@ -212,6 +256,7 @@ start_runner(
 		return rc;
 	}
 	r->sup->slots.live++;
+	ru->trial = slots_begin_trial(&r->sup->slots);
 	return 0;
 }
 
@@ -317,7 +362,7 @@ runners_pump(struct runners *r)
 			(void)slots_wait(s, req, &ahead);
 			break; /* its end pumps again */
 		}
-		rc = actor_turn(r->sup->actor, 1, pump_turn, &p);
+		rc = sup_write(r->sup, pump_turn, &p);
 		if (rc == E_STORAGE || rc == E_FULL || rc == E_CORRUPT) {
 			(void)slots_wait(s, req, &ahead);
 			break;
@@ -325,23 +370,22 @@ runners_pump(struct runners *r)
 		if (rc < 0)
 			tell_failure(r, &p, rc);
 	}
-	if (s->nqueued != 0 && slots_check(s, clock_mono()) != SLOT_NONE_FREE)
+	if ((s->nqueued != 0 && slots_check(s, clock_mono()) != SLOT_NONE_FREE) || s->trying)
 		(void)actor_timer_set(r->pump, PUMP_AGAIN_MS);
 }
 
 int
-runners_adopt(struct runners *r, const struct process_id *id, pid_t pid, uint64_t start_ticks,
-    int64_t spawned_at_ms)
+runners_adopt(struct runners *r, const struct process_id *id, const struct process_birth *birth)
 {
 	struct runner *ru = runner_new(r);
+	const struct process_owner owner = { runner_on_end, ru };
 	int rc;
 
 	if (ru == NULL)
 		return E_NOMEM;
 	rc = map_set(r->by_run, id->run_id, ru);
 	if (rc == 0)
-		rc = process_adopt(r->sup, id, pid, start_ticks, spawned_at_ms, runner_on_end,
-		    ru, &ru->process);
+		rc = process_adopt(r->sup, id, birth, &owner, &ru->process);
 	if (rc < 0) {
 		(void)map_remove(r->by_run, id->run_id);
 		runner_free(ru);
@@ -375,6 +419,15 @@ runners_next(const struct runners *r, size_t *at)
 	return map_next(r->by_run, at, NULL, &ru) ? ((const struct runner *)ru)->process : NULL;
 }
 
+static void
+kill_runner(struct runner *ru)
+{
+	if (!ru->killed)
+		ru->killed_at = clock_mono();
+	ru->killed = 1;
+	process_signal(ru->process, SIGKILL);
+}
+
 int
 runners_kill(struct runners *r, const char *run_id, const char *spawn_id, struct parked *waiter)
 {
@@ -388,30 +441,168 @@ runners_kill(struct runners *r, const char *run_id, const char *spawn_id, struct
 		return E_NOMEM;
 	w->parked = waiter;
 	STAILQ_INSERT_TAIL(&ru->killers, w, entry);
-	process_signal(ru->process, SIGKILL);
+	kill_runner(ru);
 	return 0;
+}
+
+void
+runners_stuck(
+    const struct runners *r, void (*fn)(void *arg, const struct process *p), void *arg)
+{
+	struct mono_time now = clock_mono();
+	void *each;
+
+	for (size_t at = 0; map_next(r->by_run, &at, NULL, &each);) {
+		const struct runner *ru = each;
+
+		if (ru->killed && mono_diff_ms(ru->killed_at, now) >= RUNNER_STUCK_MS)
+			fn(arg, ru->process);
+	}
 }
 
 void
 runners_abandon(struct runners *r, const char *run_id)
 {
-	static const struct process_end abandoned = { .abandoned = 1 };
 	struct runner *ru = map_get(r->by_run, run_id);
-	struct process *p;
 
 	if (ru == NULL)
 		return;
-	p = ru->process;
-	process_signal(p, SIGKILL);
-	runner_on_end(ru, p, &abandoned);
-	process_free(p);
+	kill_runner(ru);
+	ru->abandoned = 1;
+	runners_wake(r);
+}
+
+static struct runner *
+next_abandoned(const struct runners *r)
+{
+	void *each;
+
+	for (size_t at = 0; map_next(r->by_run, &at, NULL, &each);)
+		if (((const struct runner *)each)->abandoned)
+			return each;
+	return NULL;
+}
+
+static void
+give_up_abandoned(struct runners *r)
+{
+	static const struct process_end abandoned = { .abandoned = 1 };
+	struct runner *ru;
+
+	while ((ru = next_abandoned(r)) != NULL) {
+		struct process *p = ru->process;
+
+		ru->abandoned = 0;
+		runner_on_end(ru, p, &abandoned);
+		process_free(p);
+	}
+}
+
+/* A trial that lives has claimed: nobody tells the supervisor of that. */
+static void
+watch_trial(struct runners *r)
+{
+	struct mono_time now = clock_mono();
+	void *each;
+
+	for (size_t at = 0; map_next(r->by_run, &at, NULL, &each);) {
+		struct runner *ru = each;
+
+		if (!ru->trial ||
+		    mono_diff_ms(process_started(ru->process), now) < TRIAL_WELL_MS)
+			continue;
+		ru->trial = 0;
+		slots_trial_over(&r->sup->slots);
+		slots_note_success(&r->sup->slots);
+	}
 }
 
 void
-runners_term(struct runners *r)
+runners_wake(struct runners *r)
 {
-	void *ru;
+	(void)actor_timer_set(r->pump, 0);
+}
 
-	for (size_t at = 0; map_next(r->by_run, &at, NULL, &ru);)
-		process_signal(((struct runner *)ru)->process, SIGTERM);
+static void
+on_pump(void *arg)
+{
+	struct runners *r = arg;
+
+	give_up_abandoned(r);
+	watch_trial(r);
+	runners_pump(r);
+}
+
+/* ---- ending them in order ---- */
+
+static void
+on_canceled(void *arg, int err, const struct project_cancel_run_result *res)
+{
+	(void)arg;
+	(void)err;
+	(void)res;
+}
+
+static void
+cancel_through_shard(struct runners *r, const struct process_id *id)
+{
+	struct project_cancel_run_params p = {
+		.project_id = id->project_id, .run_id = id->run_id, .by = "shutdown"
+	};
+	struct rpc_peer *shard;
+	char address[32];
+
+	(void)snprintf(address, sizeof(address), "project/%lld", (long long)id->shard);
+	shard = actor_peer(r->sup->actor, address);
+	if (shard == NULL || project_cancel_run_call(shard, NULL, &p, on_canceled, NULL) < 0)
+		log_event(LOG_LEVEL_WARN, "run_not_canceled", LOG_STR("runId", id->run_id));
+}
+
+struct release {
+	struct runners *owner;
+	char run_id[ID_SIZE];
+};
+
+static void
+on_released(void *arg, int err, const struct run_release_result *res)
+{
+	CLEANUP_FREE struct release *rl = arg;
+	const struct process *p;
+
+	if (err == 0 && res->kind == RUN_RELEASE_RELEASING)
+		return;
+	/* At the very end the runners are still there: they are freed after all callbacks. */
+	p = runners_find(rl->owner, rl->run_id);
+	if (p != NULL)
+		cancel_through_shard(rl->owner, process_id(p));
+}
+
+static void
+release(struct runners *r, const struct process *p)
+{
+	static const struct run_release_params params;
+	const struct process_id *id = process_id(p);
+	struct rpc_peer *peer = actor_peer(r->sup->actor, id->address);
+	struct release *rl = peer != NULL ? mem_calloc(1, sizeof(*rl)) : NULL;
+
+	if (rl == NULL) {
+		/* Not connected yet: it has started nothing, or its shard will tell it. */
+		process_signal(
+		    ((struct runner *)map_get(r->by_run, id->run_id))->process, SIGTERM);
+		cancel_through_shard(r, id);
+		return;
+	}
+	rl->owner = r;
+	memcpy(rl->run_id, id->run_id, sizeof(rl->run_id));
+	if (run_release_call(peer, NULL, &params, on_released, rl) < 0)
+		free(rl);
+}
+
+void
+runners_end(struct runners *r)
+{
+	const struct process *p;
+
+	for (size_t at = 0; (p = runners_next(r, &at)) != NULL;)
+		release(r, p);
 }

@@ -15,9 +15,13 @@ struct runners;
 struct supervisor;
 struct turn;
 
+#define RUNNER_STUCK_MS 300000
+
 enum spawn_verdict { SPAWN_SPAWNED, SPAWN_LIVE, SPAWN_QUEUED, SPAWN_FAILED };
 
 struct spawn_answer {
+#define RUNNER_STUCK_MS 300000
+
 	enum spawn_verdict verdict;
 	char spawn_id[ID_HEX32_SIZE]; /* spawned, live      */
 	enum slot_wait why;           /* queued             */
@@ -35,9 +39,11 @@ int runners_spawn(struct runners *r, struct turn *t, const struct slot_request *
 /* Forks from the queue while there are slots; after anything that may have freed one. */
 void runners_pump(struct runners *r);
 
+/* The same from the loop, soon: for whoever is inside a turn. */
+void runners_wake(struct runners *r);
 /* A runner that an earlier supervisor forked.  0, or E_NOENT: it has ended. */
-int runners_adopt(struct runners *r, const struct process_id *id, pid_t pid,
-    uint64_t start_ticks, int64_t spawned_at_ms);
+int runners_adopt(
+    struct runners *r, const struct process_id *id, const struct process_birth *birth);
 
 /* The live runner of a run; NULL: there is none. */
 const struct process *runners_find(const struct runners *r, const char *run_id);
@@ -49,10 +55,14 @@ const struct process *runners_next(const struct runners *r, size_t *at);
  * such process (the caller answers), or E_NOMEM. */
 int runners_kill(
     struct runners *r, const char *run_id, const char *spawn_id, struct parked *waiter);
-/* Gives a runner up that cannot be killed: its end is told as `abandoned`, its slot is free.
- * The process itself is forgotten. */
+/* Gives a runner up that cannot be killed: from the loop, soon, its end is told as `abandoned`
+ * and its slot is free.  The process itself is forgotten. */
 void runners_abandon(struct runners *r, const char *run_id);
-/* SIGTERM to all: releases those that have not started a step. */
-void runners_term(struct runners *r);
+/* Runners that have not died of SIGKILL for RUNNER_STUCK_MS: each has ${fn} called. */
+void runners_stuck(
+    const struct runners *r, void (*fn)(void *arg, const struct process *p), void *arg);
+/* All are asked to give themselves back; those that have started a step are canceled through
+ * their shards. */
+void runners_end(struct runners *r);
 
 #endif

@@ -64,7 +64,7 @@ answer_all(struct serve *sv, enum serve_verdict verdict)
 static void
 serve_free(struct serve *sv)
 {
-	answer_all(sv, SERVE_BUSY);
+	answer_all(sv, SERVE_FAILED);
 	process_free(sv->process);
 	sv->magic = 0;
 	free(sv);
@@ -105,10 +105,12 @@ serve_on_end(void *arg, struct process *p, const struct process_end *end)
 	    "actor_exited", LOG_STR("actor", id.address), LOG_STR("mode", "serve"),
 	    LOG_INT("childPid", process_pid(p)), LOG_STR("how", how));
 	(void)map_remove(v->by_run, id.run_id);
+	answer_all(sv, sv->leaving || end->unrecorded ? SERVE_BUSY : SERVE_FAILED);
 	sv->process = NULL;
 	serve_free(sv);
-	(void)actor_turn(v->sup->actor, 1, forget_turn, id.spawn_id);
-	runners_pump(v->sup->runners);
+	if (!end->unrecorded)
+		(void)sup_write(v->sup, forget_turn, id.spawn_id);
+	runners_wake(v->sup->runners);
 }
 
 static int
@@ -147,6 +149,7 @@ start(struct serves *v, struct turn *t, const char *run_id)
 	struct supervisor *s = v->sup;
 	struct process_id id = { .kind = PROCESS_SERVE };
 	struct serve *sv = mem_calloc(1, sizeof(*sv));
+	const struct process_owner owner = { serve_on_end, sv };
 	CLEANUP_FREE char *program = sup_program(s, "anvil-run");
 	CLEANUP(io_closep) int start_fd = sup_start_fd(s, NULL);
 	struct spawn_desc d = { .program = program,
@@ -164,7 +167,7 @@ start(struct serves *v, struct turn *t, const char *run_id)
 	(void)snprintf(id.address, sizeof(id.address), "run/%s", run_id);
 	r = program != NULL && start_fd >= 0 ? map_set(v->by_run, run_id, sv) : E_NOMEM;
 	if (r == 0)
-		r = process_start(s, t, &id, &d, serve_on_end, sv, &sv->process);
+		r = process_start(s, t, &id, &d, &owner, &sv->process);
 	if (r < 0) {
 		(void)map_remove(v->by_run, run_id);
 		serve_free(sv);
@@ -216,11 +219,11 @@ serves_wait(struct serves *v, const char *run_id, struct parked *waiter)
 }
 
 void
-serves_ready(struct serves *v, const char *run_id)
+serves_ready(struct serves *v, const char *run_id, pid_t pid)
 {
 	struct serve *sv = map_get(v->by_run, run_id);
 
-	if (sv == NULL)
+	if (sv == NULL || process_pid(sv->process) != pid)
 		return;
 	sv->ready = 1;
 	answer_all(sv, SERVE_SERVING);

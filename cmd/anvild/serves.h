@@ -5,6 +5,7 @@
 #define CMD_ANVILD_SERVES_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #define SERVES_MAX      32
 #define SERVES_TAKEOVER 4 /* of these places are kept for takeovers */
@@ -15,7 +16,14 @@ struct serves;
 struct supervisor;
 struct turn;
 
-enum serve_verdict { SERVE_LIVE, SERVE_SERVING, SERVE_ABSENT, SERVE_BUSY, SERVE_WAIT };
+enum serve_verdict {
+	SERVE_LIVE,
+	SERVE_SERVING,
+	SERVE_ABSENT,
+	SERVE_BUSY,
+	SERVE_FAILED,
+	SERVE_WAIT
+};
 
 struct serves *serves_new(struct supervisor *s);
 struct serves *serves_free(struct serves *v);
@@ -26,8 +34,8 @@ int serves_ask(struct serves *v, struct turn *t, const char *run_id, int takeove
     enum serve_verdict *ret);
 int serves_wait(struct serves *v, const char *run_id, struct parked *waiter);
 
-/* The process of that address has said that it is ready. */
-void serves_ready(struct serves *v, const char *run_id);
+/* A process of that run has said that it is ready. */
+void serves_ready(struct serves *v, const char *run_id, pid_t pid);
 
 /* Tells the serving process of a run to go; 1 while there is one. */
 int serves_stop(struct serves *v, const char *run_id);

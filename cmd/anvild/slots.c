@@ -37,7 +37,7 @@ slots_check(const struct slots *s, struct mono_time now)
 		return SLOT_DRAINING;
 	if (s->low_disk)
 		return SLOT_LOW_DISK;
-	if (slots_unhealthy(s) && (now.us < s->next_try.us || s->live > 0))
+	if (slots_unhealthy(s) && (now.us < s->next_try.us || s->trying))
 		return SLOT_UNHEALTHY;
 	return s->live < s->max ? SLOT_FREE : SLOT_NONE_FREE;
 }
@@ -106,6 +106,21 @@ slots_take(struct slots *s, struct mono_time now)
 	TAILQ_REMOVE(&s->queue, r, entry);
 	s->nqueued--;
 	return r;
+}
+
+int
+slots_begin_trial(struct slots *s)
+{
+	if (!slots_unhealthy(s) || s->trying)
+		return 0;
+	s->trying = 1;
+	return 1;
+}
+
+void
+slots_trial_over(struct slots *s)
+{
+	s->trying = 0;
 }
 
 void

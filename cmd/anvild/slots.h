@@ -47,6 +47,7 @@ struct slots {
 	int low_disk;              /* less than runs.min_free_bytes                  */
 	int failures;              /* failed spawns and claims in a row              */
 	struct mono_time next_try; /* while unhealthy: when one may be tried again  */
+	int trying;                /* while unhealthy: one is being tried           */
 };
 
 void slots_init(struct slots *s, int64_t max);
@@ -65,6 +66,10 @@ int slots_drop(struct slots *s, const char *run_id);
 /* First of the queue when it may run now, taken out, the caller frees; else NULL. */
 struct slot_request *slots_take(struct slots *s, struct mono_time now);
 
+/* A runner was forked: 1 when it is the one that an unhealthy pool tries; until it is over
+ * there is no other. */
+int slots_begin_trial(struct slots *s);
+void slots_trial_over(struct slots *s);
 /* A runner was forked and has claimed: the pool is well. */
 void slots_note_success(struct slots *s);
 /* A fork failed or a runner ended without a claim.  1 when the pool just became unhealthy. */

@@ -60,18 +60,31 @@ read_keys(struct supervisor *s, const struct place_user *u, char why[STARTUP_WHY
 
 /* ---- sockets ---- */
 
+/* An ingress that a killed supervisor left holds its sockets until it is ended, which only the
+ * store can tell how; ports below 1024 can be had only before that.  So: all that can be had now,
+ * the others once more afterwards. */
 static int
-open_listeners(struct supervisor *s, char why[STARTUP_WHY_SIZE])
+open_listeners(struct supervisor *s, int last_try, char why[STARTUP_WHY_SIZE])
 {
 	if (s->listeners.from_systemd)
 		return 0;
 	for (size_t i = 0; i < s->config->listen.n; i++) {
-		int r = listeners_add(&s->listeners, s->config->listen.at[i], why);
+		int r;
 
-		if (r < 0)
+		if (s->listening[i])
+			continue;
+		r = listeners_add(&s->listeners, s->config->listen.at[i], why);
+		if (r < 0 && (r != E_EXISTS || last_try))
 			return r;
+		s->listening[i] = r == 0;
 	}
 	return 0;
+}
+
+int
+startup_listen(struct supervisor *s, char why[STARTUP_WHY_SIZE])
+{
+	return open_listeners(s, 1, why);
 }
 
 /* ---- the actor itself ---- */
@@ -113,7 +126,7 @@ on_peer_up(void *ctx, struct rpc_peer *p)
 	struct supervisor *s = ctx;
 	const char *address = rpc_peer_address(p);
 
-	if (rpc_peer_role(p) != ROLE_PROJECT && rpc_peer_role(p) != ROLE_INGRESS)
+	if (rpc_peer_role(p) == ROLE_CTL)
 		return;
 	sup_announce(s);
 	if (strncmp(address, "project/", 8) == 0)
@@ -166,7 +179,8 @@ static const struct actor_desc supervisor_desc = { .role = ROLE_SUPERVISOR,
 	.on_drain = on_drain,
 	.on_hup = on_hup,
 	.check = check_hello,
-	.on_peer_up = on_peer_up };
+	.on_peer_up = on_peer_up,
+	.outlives_store = 1 };
 
 static int
 make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
@@ -228,7 +242,7 @@ become_user(struct supervisor *s, const struct place_user *u, char why[STARTUP_W
 	if (r == 0)
 		r = read_keys(s, u, why);
 	if (r == 0)
-		r = open_listeners(s, why);
+		r = open_listeners(s, 0, why);
 	if (r == 0)
 		r = place_user_become(u, why);
 	/* What a dying run leaves running becomes ours, and is ended. */
@@ -271,7 +285,7 @@ startup_prepare(struct supervisor *s, const struct options *o, char why[STARTUP_
 	}
 	r = place_make_dirs(s->config->data_dir, s->config->runtime_dir, &u, why);
 	if (r == 0)
-		r = place_lock(s->config->runtime_dir, &s->lock_fd, why);
+		r = place_lock(s->config->runtime_dir, &u, &s->lock_fd, why);
 	if (r == 0)
 		r = become_user(s, &u, why);
 	if (r == 0)
@@ -279,13 +293,12 @@ startup_prepare(struct supervisor *s, const struct options *o, char why[STARTUP_
 	return r < 0 ? r : make_residents(s);
 }
 
-int
+void
 startup_residents(struct supervisor *s)
 {
 	sweep_begin(s->sweep);
 	for (size_t i = 0; i < s->nresidents; i++)
 		child_event(s->residents[i], ON_START);
-	return 0;
 }
 
 void

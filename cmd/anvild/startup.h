@@ -17,8 +17,11 @@ int startup_prepare(struct supervisor *s, const struct options *o, char why[STAR
  * reads the ends that were never answered.  Before anything is forked.  0 or an error. */
 int startup_recover(struct supervisor *s);
 
+/* Binds what could not be bound while an earlier ingress had it.  0 or as listeners_add(). */
+int startup_listen(struct supervisor *s, char why[STARTUP_WHY_SIZE]);
+
 /* Forks shards and ingress. */
-int startup_residents(struct supervisor *s);
+void startup_residents(struct supervisor *s);
 
 /* Frees whatever of it was made. */
 void supervisor_done(struct supervisor *s);

@@ -21,6 +21,15 @@ sup_stmt(struct turn *t, enum supervisor_stmt which)
 	return store_stmt(t->store, (unsigned)which);
 }
 
+int
+sup_write(struct supervisor *s, int (*fn)(void *arg, struct turn *t), void *arg)
+{
+	int r = actor_turn(s->actor, 1, fn, arg);
+
+	s->storage_failed = r == E_STORAGE || r == E_FULL || r == E_CORRUPT;
+	return r;
+}
+
 char *
 sup_program(const struct supervisor *s, const char *name)
 {
@@ -49,7 +58,7 @@ sup_start_fd(const struct supervisor *s, const struct vault_keys *keys)
 void
 sup_announce(struct supervisor *s)
 {
-	struct peer rows[LISTEN_MAX + 64];
+	struct peer rows[SUP_SHARDS_MAX + 1];
 	struct actor_peers_params p = { .peers = rows };
 	struct rpc_peer *peer;
 
@@ -63,7 +72,7 @@ sup_announce(struct supervisor *s)
 				(int64_t)child_pid(c) };
 	}
 	for (size_t at = 0; (peer = actor_peer_next(s->actor, &at)) != NULL;)
-		if ((rpc_peer_role(peer) & (ROLE_INGRESS | ROLE_PROJECT)) != 0)
+		if (rpc_peer_role(peer) != ROLE_CTL)
 			(void)actor_peers_send(peer, NULL, &p);
 }
 
@@ -99,7 +108,7 @@ stop_step(struct supervisor *s)
 		if (child_state(s->residents[i]) != CH_STOPPING &&
 		    child_state(s->residents[i]) != CH_DOWN)
 			child_event(s->residents[i], ON_STOP);
-	if (all_down(s, 0, s->nresidents))
+	if (all_down(s, 0, s->nresidents) && !actor_is_draining(s->actor))
 		actor_drain(s->actor);
 }
 
@@ -119,23 +128,58 @@ sup_resident_changed(struct supervisor *s)
 	}
 }
 
+/* With the shards gone nobody could take a run's word that it gives itself back. */
+static int
+shards_serve(const struct supervisor *s)
+{
+	for (size_t i = 0; i + 1 < s->nresidents; i++)
+		if (child_state(s->residents[i]) == CH_STOPPING ||
+		    child_state(s->residents[i]) == CH_DOWN)
+			return 0;
+	return 1;
+}
+
+static void
+stop_runs(struct supervisor *s)
+{
+	if (!shards_serve(s)) {
+		log_event(
+		    LOG_LEVEL_WARN, "runs_go_on", LOG_INT("runs", runners_count(s->runners)));
+		return;
+	}
+	s->stop_runs = 1;
+	runners_end(s->runners);
+}
+
 void
 sup_stop(struct supervisor *s)
 {
 	if (s->stopping) {
-		/* A second SIGTERM: running builds are not waited for any more. */
-		s->stop_runs = 1;
-		runners_term(s->runners);
+		stop_runs(s); /* a second SIGTERM */
 		return;
 	}
 	s->stopping = 1;
 	notify_send("STOPPING=1");
 	log_event(LOG_LEVEL_INFO, "stopping", LOG_INT("runs", runners_count(s->runners)));
 	serves_stop_all(s->serves);
-	if (s->stop_runs)
-		runners_term(s->runners);
 	child_event(find_ingress(s), ON_STOP);
+	if (s->stop_runs)
+		stop_runs(s);
 	stop_step(s);
+}
+
+void
+sup_cannot_start(struct supervisor *s, const char *address, const char *why)
+{
+	if (s->failed)
+		return;
+	s->failed = 1;
+	log_event(LOG_LEVEL_ERROR, "not_started", LOG_STR("actor", address),
+	    LOG_STR("why", why[0] != '\0' ? why : "its store cannot be used"));
+	if (!s->stopping)
+		sup_stop(s);
+	else
+		stop_step(s);
 }
 
 /* ---- SIGHUP ---- */
@@ -148,25 +192,90 @@ note_setting(void *arg, const char *path, int live)
 	    live ? "setting_changed" : "setting_needs_restart", LOG_STR("setting", path));
 }
 
+static int
+add_shard(struct supervisor *s)
+{
+	size_t last = s->nresidents - 1;
+	struct child **more = mem_realloc(
+	    s->residents, (s->nresidents + 1) * sizeof(struct child *));
+
+	if (more == NULL)
+		return E_NOMEM;
+	s->residents = more;
+	more[last + 1] = more[last]; /* ingress stays the last */
+	more[last] = child_new(s, (int)last);
+	if (more[last] == NULL) {
+		more[last] = more[last + 1];
+		return E_NOMEM;
+	}
+	s->nresidents++;
+	s->config->shards++;
+	child_event(more[last], ON_START);
+	return 0;
+}
+
+/* Ingress has its number of shards by its descriptor; what it does not know it learns when it
+ * starts the next time. */
+static void
+apply(struct supervisor *s, const struct config *next)
+{
+	struct config *c = s->config;
+
+	c->runs_max_concurrent = s->slots.max = next->runs_max_concurrent;
+	c->runs_min_free_bytes = next->runs_min_free_bytes;
+	c->runs_keep_days = next->runs_keep_days;
+	c->limits_login_per_minute = next->limits_login_per_minute;
+	c->limits_invite_accept_per_minute = next->limits_invite_accept_per_minute;
+	c->limits_public_per_minute_per_address = next->limits_public_per_minute_per_address;
+	while (c->shards < next->shards && add_shard(s) == 0)
+		;
+}
+
+static void
+on_level_set(void *arg, int err, const struct actor_set_log_level_result *res)
+{
+	(void)arg;
+	(void)err;
+	(void)res;
+}
+
+static void
+set_log_level(struct supervisor *s, const char *word)
+{
+	struct actor_set_log_level_params p = { .level = LOG_LEVEL_WORD_INFO };
+	struct rpc_peer *peer;
+	enum log_level level;
+
+	if (log_level_parse(word, &level) < 0 || log_level_word_parse(word, &p.level) < 0)
+		return;
+	log_set_level(level);
+	for (size_t at = 0; (peer = actor_peer_next(s->actor, &at)) != NULL;)
+		if (rpc_peer_role(peer) != ROLE_CTL)
+			(void)actor_set_log_level_call(peer, NULL, &p, on_level_set, NULL);
+}
+
 void
 sup_reload(struct supervisor *s)
 {
 	CLEANUP(buf_done) struct buf problems = BUF_INIT;
 	CLEANUP(config_freep) struct config *next = NULL;
-	enum log_level level;
 
+	if (s->stopping)
+		return;
 	if (config_load(s->config_path, &problems, &next) < 0) {
 		log_event(LOG_LEVEL_ERROR, "config_not_reloaded",
 		    LOG_STR("reason", buf_cstr(&problems)));
 		return;
 	}
 	config_diff(s->config, next, note_setting, s);
-	if (log_level_parse(next->log_level, &level) == 0)
-		log_set_level(level);
-	s->config->runs_max_concurrent = next->runs_max_concurrent;
-	s->config->runs_min_free_bytes = next->runs_min_free_bytes;
-	s->config->runs_keep_days = next->runs_keep_days;
-	s->slots.max = next->runs_max_concurrent;
+	if (strcmp(s->config->log_level, next->log_level) != 0) {
+		char *word = arena_strdup(s->config->arena, next->log_level);
+
+		if (word != NULL)
+			s->config->log_level = word;
+		set_log_level(s, next->log_level);
+	}
+	apply(s, next);
 	sweep_disk(s->sweep);
 	runners_pump(s->runners);
 }

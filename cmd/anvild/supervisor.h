@@ -24,6 +24,8 @@ enum supervisor_stmt {
 	SUP_STMT_COUNT
 };
 
+#define SUP_SHARDS_MAX 64 /* as the configuration allows */
+
 struct child;
 struct exits;
 struct runners;
@@ -41,7 +43,8 @@ struct supervisor {
 	int lock_fd;     /* Of the runtime directory.                        */
 	int lifeline[2]; /* Residents end when [1] closes.                   */
 	struct listeners listeners;
-	int stop_runs; /* --stop-runs, or a second SIGTERM.                */
+	int listening[CONFIG_LISTEN_MAX]; /* By the address in the configuration.    */
+	int stop_runs;                    /* --stop-runs, or a second SIGTERM.                */
 	/* Who exists. */
 	struct child **residents; /* Owned.  Shards in their order, ingress last.     */
 	size_t nresidents;
@@ -52,7 +55,9 @@ struct supervisor {
 	struct sweep *sweep; /* Owned.  Disk space and old run folders.          */
 	/* Shutting down. */
 	int stopping;
-	int ready_told; /* READY=1 has been sent.                           */
+	int ready_told;     /* READY=1 has been sent.                           */
+	int failed;         /* Stops because it cannot serve: exit status 1.    */
+	int storage_failed; /* supervisor.db could not be written, the last time. */
 	int64_t started_ms;
 };
 
@@ -62,13 +67,18 @@ extern const struct store_desc supervisor_store;
 /* The statement, ready for stmt_bind(). */
 struct stmt *sup_stmt(struct turn *t, enum supervisor_stmt which);
 
+/* A write turn of the supervisor's own; notes whether the store takes it. */
+int sup_write(struct supervisor *s, int (*fn)(void *arg, struct turn *t), void *arg);
+
 /* JSON of descriptor 3 for a child; ${keys} NULL: none.  A descriptor, or -1. */
 int sup_start_fd(const struct supervisor *s, const struct vault_keys *keys);
 /* Path of a program of libexec; the caller frees; NULL: no memory. */
 char *sup_program(const struct supervisor *s, const char *name);
 
-/* Tells every resident and runner who has which pid (actor.peers). */
+/* Tells every actor that is connected who has which pid (actor.peers). */
 void sup_announce(struct supervisor *s);
+/* An actor has said why it can never start: says so, stops all, and ends with 1. */
+void sup_cannot_start(struct supervisor *s, const char *address, const char *why);
 /* Called when a resident came up, or ended: sends READY=1, moves a stop along. */
 void sup_resident_changed(struct supervisor *s);
 

@@ -85,7 +85,7 @@ job_done(void *arg, int err)
 		    LOG_STR("folder", j->names[0]),
 		    LOG_STR("errorCode", err_symbol(j->failed)));
 	else if (err == 0 && j->run_id[0] != '\0')
-		(void)actor_turn(j->sweep->sup->actor, 1, forget_run_turn, j->run_id);
+		(void)sup_write(j->sweep->sup, forget_run_turn, j->run_id);
 	job_free(j);
 }
 

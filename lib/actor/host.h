@@ -15,8 +15,9 @@
 #include "lib/store/store.h"
 #include "lib/wire/wire.h"
 
-#define ACTOR_DRAIN_MS     5000 /* Replies owed get so long when the actor drains. */
-#define ACTOR_EXIT_RESTART 70   /* Exit status: the store failed, start me again.  */
+#define ACTOR_DRAIN_MS      5000 /* Replies owed get so long when the actor drains. */
+#define ACTOR_EXIT_RESTART  70   /* Exit status: the store failed, start me again.  */
+#define ACTOR_EXIT_UNUSABLE 78   /* Exit status: no start can use this store.       */
 
 struct actor;
 struct event_base;
@@ -53,6 +54,9 @@ struct actor_desc {
 	void (*on_supervisor_up)(void *ctx, struct rpc_peer *p);
 	/* A run tells the supervisor that it serves; every other role does in any case. */
 	int says_ready;
+	/* Its store is not what others rest on: when a commit's outcome is unknown it goes on,
+	 * and every turn that needs the store is E_STORAGE from then on. */
+	int outlives_store;
 };
 
 /* Where one actor of that kind lives.  Copied or duplicated where it is kept. */

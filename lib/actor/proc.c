@@ -207,6 +207,22 @@ proc_forget_start(struct proc *p)
 	(void)malloc_trim(0);
 }
 
+/* Last words where the supervisor looks for those of a crash. */
+static void
+leave_note(const char *data_dir, const char *address, const char *why)
+{
+	CLEANUP_FREE char *path = data_dir == NULL || why == NULL
+	    ? NULL
+	    : mem_format("%s/crash/%s.txt", data_dir, address);
+	char *slash = path != NULL ? path + strlen(data_dir) + strlen("/crash/") : NULL;
+
+	if (path == NULL)
+		return;
+	while ((slash = strchr(slash, '/')) != NULL)
+		*slash = '-';
+	(void)io_write_file(AT_FDCWD, path, why, strlen(why), 0600);
+}
+
 struct actor *
 proc_actor(struct proc *p, const struct actor_desc *desc, const struct actor_place *place,
     const char *data_dir)
@@ -229,6 +245,10 @@ proc_actor(struct proc *p, const struct actor_desc *desc, const struct actor_pla
 	if (r < 0) {
 		log_event(LOG_LEVEL_ERROR, "actor_failed", LOG_STR("errorCode", err_symbol(r)),
 		    LOG_STR("why", why));
+		if (r == E_NEWER || r == E_CORRUPT) {
+			leave_note(data_dir, place->address, why);
+			exit(ACTOR_EXIT_UNUSABLE);
+		}
 		exit(r == E_LOCKED ? EXIT_LOCKED : ACTOR_EXIT_RESTART);
 	}
 	return p->actor;

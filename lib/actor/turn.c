@@ -157,7 +157,7 @@ turn_commit(struct actor *a)
 		log_event(LOG_LEVEL_ERROR, "commit_failed", LOG_STR("errorCode", err_symbol(r)),
 		    LOG_STR("why", store_error(a->store)), LOG_INT("turns", nturns));
 		/* The disk may yet say otherwise: start again from what it holds. */
-		if (batch_must_restart(a->batch))
+		if (batch_must_restart(a->batch) && !a->desc->outlives_store)
 			actor_stop(a, ACTOR_EXIT_RESTART);
 		batch_lost(a);
 		return E_STORAGE;
@@ -407,20 +407,22 @@ actor_turn_for(struct actor *a, int write, const char *request_id,
 {
 	struct turn t = { .from = "" };
 	struct mono_time from = clock_mono();
+	char id[RPC_REQUEST_ID_SIZE]; /* ${fn} may free what the caller's belongs to */
 	size_t first = a->round.nitems;
 	int r = 0;
 
 	OBJ_CHECK(a, ACTOR_MAGIC);
 	must(a->turn == NULL);
+	(void)snprintf(id, sizeof(id), "%s", request_id);
 	if (a->batch != NULL)
 		r = batch_open(a, write);
 	if (r < 0)
 		return r;
-	turn_begin(a, &t, request_id);
+	turn_begin(a, &t, id);
 	r = fn(arg, &t);
 	must(r != TURN_PARKED);
 	r = turn_end(a, write, first, r);
-	note(a, "(internal)", request_id, r, from);
+	note(a, "(internal)", id, r, from);
 	batch_pace(a);
 	return r;
 }
