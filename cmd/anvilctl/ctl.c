@@ -258,7 +258,7 @@ print_buf(const struct buf *b)
 {
 	if (b->failed)
 		return ctl_fail_nomem();
-	if (fwrite(b->data, 1, b->len, stdout) != b->len)
+	if (b->len > 0 && fwrite(b->data, 1, b->len, stdout) != b->len)
 		return ctl_fail("standard output: %s", strerror(errno));
 	return CTL_OK;
 }
