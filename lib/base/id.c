@@ -67,20 +67,25 @@ uuid7(uint8_t u[16])
 	u[8] = (uint8_t)(UUID_VARIANT | (u[8] & 0x3f));
 }
 
-/* Long division of the 128-bit number by 62, last digit first. */
+/* The 128-bit number, last digit first.  Ten digits fit 64 bits, so that it is divided by a
+ * big power first and the digits come of small divisions. */
 static void
-base62_encode(uint8_t u[16], char out[ID_DIGITS + 1])
+base62_encode(const uint8_t u[16], char out[ID_DIGITS + 1])
 {
-	for (int at = ID_DIGITS - 1; at >= 0; at--) {
-		unsigned rest = 0;
+	static const uint64_t ten_digits = 839299365868340224; /* 62^10 */
+	unsigned __int128 n = 0;
+	uint64_t part = 0;
 
-		for (int i = 0; i < 16; i++) {
-			unsigned v = rest << 8 | u[i];
-
-			u[i] = (uint8_t)(v / 62);
-			rest = v % 62;
+	for (int i = 0; i < 16; i++)
+		n = n << 8 | u[i];
+	for (int at = ID_DIGITS - 1, left = 0; at >= 0; at--, left--) {
+		if (left == 0) {
+			part = (uint64_t)(n % ten_digits);
+			n /= ten_digits;
+			left = 10;
 		}
-		out[at] = base62[rest];
+		out[at] = base62[part % 62];
+		part /= 62;
 	}
 	out[ID_DIGITS] = '\0';
 }
