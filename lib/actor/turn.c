@@ -157,7 +157,7 @@ turn_commit(struct actor *a)
 		log_event(LOG_LEVEL_ERROR, "commit_failed", LOG_STR("errorCode", err_symbol(r)),
 		    LOG_STR("why", store_error(a->store)), LOG_INT("turns", nturns));
 		/* The disk may yet say otherwise: start again from what it holds. */
-		if (batch_must_restart(a->batch))
+		if (batch_must_restart(a->batch) && !a->desc->outlives_store)
 			actor_stop(a, ACTOR_EXIT_RESTART);
 		batch_lost(a);
 		return E_STORAGE;
