@@ -14,6 +14,12 @@
 struct dispatcher {
 	struct shard *shard;
 	struct map *in_flight; /* run id -> struct spawn, owned by their calls */
+	/* Runs that were released by a process which has still to end: not asked for until then,
+	 * or until the next re-check. */
+	struct map *held;
+	/* Asking again goes through the rows by pages; the last run that was asked for. */
+	int asking;
+	char asked[ID_SIZE];
 };
 
 /* One supervisor.spawnRun, from the look that found it due to the answer. */
@@ -34,7 +40,8 @@ dispatcher_new(struct shard *s)
 		return NULL;
 	d->shard = s;
 	d->in_flight = map_new();
-	return d->in_flight != NULL ? d : dispatcher_free(d);
+	d->held = map_new();
+	return d->in_flight != NULL && d->held != NULL ? d : dispatcher_free(d);
 }
 
 struct dispatcher *
@@ -48,6 +55,7 @@ dispatcher_free(struct dispatcher *d)
 		for (size_t at = 0; map_next(d->in_flight, &at, NULL, &each);)
 			((struct spawn *)each)->owner = NULL;
 	map_free(d->in_flight);
+	map_free(d->held);
 	free(d);
 	return NULL;
 }
@@ -91,6 +99,8 @@ answer_turn(void *arg, struct turn *t)
 	case SUPERVISOR_SPAWN_RUN_LIVE:
 		r = ledger_dispatch_queued(
 		    t->store, t->arena, run_id, res->u.live.spawn_id, "live", t->now_ms);
+		/* Without memory it is asked for over and over, which does no harm. */
+		(void)map_set(a->spawn->owner->held, run_id, a->spawn->owner);
 		break;
 	case SUPERVISOR_SPAWN_RUN_QUEUED:
 		r = ledger_dispatch_queued(t->store, t->arena, run_id, NULL,
@@ -113,11 +123,13 @@ log_answer(const struct answer *a)
 		log_event(LOG_LEVEL_INFO, "run_dispatched", LOG_STR("runId", sp->run_id),
 		    LOG_STR("projectId", sp->project_id),
 		    LOG_STR("spawnId", a->res->u.spawned.spawn_id));
-	else if (a->failure.counted)
+	else if (a->failure.counted) {
 		log_event(LOG_LEVEL_WARN, "run_dispatch_failed", LOG_STR("runId", sp->run_id),
 		    LOG_STR("projectId", sp->project_id),
 		    LOG_INT("attempt", a->failure.attempt),
 		    LOG_STR("reason", a->res->u.failed.error));
+		shard_note_promoted(&a->failure.promoted);
+	}
 }
 
 static void
@@ -149,7 +161,7 @@ send_spawn(struct dispatcher *d, struct rpc_peer *p, const struct ledger_run *ru
 	struct spawn *sp;
 	int r;
 
-	if (map_get(d->in_flight, run->run_id) != NULL)
+	if (map_get(d->in_flight, run->run_id) != NULL || map_get(d->held, run->run_id) != NULL)
 		return 0;
 	sp = mem_calloc(1, sizeof(*sp));
 	if (sp == NULL)
@@ -169,13 +181,33 @@ send_spawn(struct dispatcher *d, struct rpc_peer *p, const struct ledger_run *ru
 	return r;
 }
 
-/* What could not be sent stays due. */
-static void
+/* What could not be sent stays due.  How many were gone through. */
+static size_t
 send_all(struct dispatcher *d, struct rpc_peer *p, const struct ledger_run *runs, size_t n)
 {
-	for (size_t i = 0; i < n && map_count(d->in_flight) < DISPATCH_IN_FLIGHT; i++)
-		if (send_spawn(d, p, &runs[i]) < 0)
-			return;
+	size_t i = 0;
+
+	while (i < n && map_count(d->in_flight) < DISPATCH_IN_FLIGHT &&
+	    send_spawn(d, p, &runs[i]) == 0)
+		i++;
+	return i;
+}
+
+static int
+ask_page(struct dispatcher *d, struct turn *t, struct rpc_peer *p)
+{
+	struct ledger_run *runs;
+	size_t n, sent;
+	int r = ledger_dispatched(
+	    t->store, t->arena, LEDGER_DISPATCH_QUEUED, d->asked, ROWS, &runs, &n);
+
+	if (r < 0)
+		return r;
+	sent = send_all(d, p, runs, n);
+	if (sent != 0)
+		(void)snprintf(d->asked, sizeof(d->asked), "%s", runs[sent - 1].run_id);
+	d->asking = sent < n || n == ROWS;
+	return 0;
 }
 
 int
@@ -190,22 +222,21 @@ dispatcher_pump(struct dispatcher *d, struct turn *t)
 		return 0;
 	r = ledger_dispatch_due(t->store, t->arena, t->now_ms, ROWS, &runs, &n);
 	if (r == 0)
-		send_all(d, p, runs, n);
-	return r;
+		(void)send_all(d, p, runs, n);
+	return r == 0 && d->asking ? ask_page(d, t, p) : r;
 }
 
-int
-dispatcher_ask_again(struct dispatcher *d, struct turn *t)
+void
+dispatcher_ask_again(struct dispatcher *d)
 {
-	struct rpc_peer *p = shard_supervisor(d->shard);
-	struct ledger_run *runs;
-	size_t n;
-	int r;
+	d->held = map_free(d->held);
+	d->held = map_new();
+	d->asking = 1;
+	d->asked[0] = '\0';
+}
 
-	if (p == NULL)
-		return 0;
-	r = ledger_dispatched(t->store, t->arena, LEDGER_DISPATCH_QUEUED, "", ROWS, &runs, &n);
-	if (r == 0)
-		send_all(d, p, runs, n);
-	return r;
+void
+dispatcher_release(struct dispatcher *d, const char *run_id)
+{
+	(void)map_remove(d->held, run_id);
 }

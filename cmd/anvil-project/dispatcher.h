@@ -19,8 +19,10 @@ size_t dispatcher_in_flight(const struct dispatcher *d);
 
 /* In a read turn outside of any batch, so that what it reads is on disk: sends what is due. */
 int dispatcher_pump(struct dispatcher *d, struct turn *t);
-/* Likewise; asks again for runs that the supervisor was given and that nobody has claimed: its queue
- * may have been lost. */
-int dispatcher_ask_again(struct dispatcher *d, struct turn *t);
+/* The next looks also ask again for all runs that the supervisor was given and that nobody has
+ * claimed: its queue may have been lost. */
+void dispatcher_ask_again(struct dispatcher *d);
+/* A process of that run has ended: if the run waited for that, it waits no longer. */
+void dispatcher_release(struct dispatcher *d, const char *run_id);
 
 #endif

@@ -76,6 +76,8 @@ leases_grant(struct leases *l, const char *run_id, const char *lease_id, const c
 	(void)snprintf(le->spawn_id, sizeof(le->spawn_id), "%s", spawn_id);
 	le->until = mono_add_ms(clock_mono(), LEDGER_LEASE_MS);
 	le->channel = channel;
+	if (channel == NULL && !actor_timer_is_set(l->returns))
+		(void)actor_timer_set(l->returns, ASK_AGAIN_MS);
 	return 0;
 }
 
@@ -86,23 +88,14 @@ leases_find(const struct leases *l, const char *run_id)
 }
 
 void
-leases_renew(struct leases *l, const char *run_id, struct rpc_peer *channel)
+leases_drop(struct leases *l, const char *run_id, const char *lease_id)
 {
 	struct lease *le = map_get(l->by_run, run_id);
 
-	if (le == NULL)
+	if (le == NULL || strcmp(le->lease_id, lease_id) != 0)
 		return;
-	le->until = mono_add_ms(clock_mono(), LEDGER_LEASE_MS);
-	le->channel = channel;
-}
-
-void
-leases_drop(struct leases *l, const char *run_id)
-{
-	struct lease *le = map_remove(l->by_run, run_id);
-
-	if (le != NULL)
-		le->magic = 0;
+	(void)map_remove(l->by_run, run_id);
+	le->magic = 0;
 	free(le);
 }
 

@@ -29,12 +29,12 @@ struct lease {
 struct leases *leases_new(struct shard *s);
 struct leases *leases_free(struct leases *l);
 
-/* A claim, or one found at the start (${channel} NULL): 30 s from now.  0 or E_NOMEM. */
+/* A claim, one heard from over ${channel}, or one found at the start (${channel} NULL): 30 s
+ * from now.  0 or E_NOMEM. */
 int leases_grant(struct leases *l, const char *run_id, const char *lease_id,
     const char *spawn_id, struct rpc_peer *channel);
-/* Heard from its run: 30 s from now, and this is its channel. */
-void leases_renew(struct leases *l, const char *run_id, struct rpc_peer *channel);
-void leases_drop(struct leases *l, const char *run_id);
+/* Nothing when the run has another lease by now. */
+void leases_drop(struct leases *l, const char *run_id, const char *lease_id);
 struct lease *leases_find(const struct leases *l, const char *run_id);
 size_t leases_count(const struct leases *l);
 

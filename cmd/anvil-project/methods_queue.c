@@ -123,6 +123,7 @@ project_cancel_run(struct shard *s, struct turn *t, const struct project_cancel_
 	r = convert_run(&run, &ret->u.ok.run);
 	if (r == 0)
 		r = push ? push_cancel_after(s, t, &run) : drop_after(s, t, p->run_id);
+	shard_note_promoted(&promoted);
 	log_event(LOG_LEVEL_INFO, "run_cancel_requested", LOG_STR("runId", run.run_id),
 	    LOG_STR("projectId", run.project_id), LOG_STR("by", p->by),
 	    LOG_STR("status", ledger_state_name(run.state)));

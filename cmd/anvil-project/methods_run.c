@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/anvil-project/convert.h"
+#include "cmd/anvil-project/dispatcher.h"
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/shard.h"
 #include "cmd/anvil-project/takeover.h"
@@ -75,6 +76,14 @@ answer_lost(const char *run_id, const char *method, enum ledger_lost reason, str
 	return convert_lost(reason, ret);
 }
 
+/* It counts although the commit of its batch may yet fail, and makes its connection the one over
+ * which the run is told things. */
+static int
+renew(struct shard *s, const struct turn *t, const struct ledger_run *run)
+{
+	return leases_grant(s->leases, run->run_id, run->lease_id, run->spawn_id, t->peer);
+}
+
 int
 project_heartbeat(struct shard *s, struct turn *t, const struct project_heartbeat_params *p,
     struct project_heartbeat_result *ret)
@@ -94,7 +103,9 @@ project_heartbeat(struct shard *s, struct turn *t, const struct project_heartbea
 		ret->kind = PROJECT_HEARTBEAT_LOST;
 		return answer_lost(p->run_id, "project.heartbeat", held.reason, &ret->u.lost);
 	}
-	leases_renew(s->leases, p->run_id, t->peer);
+	r = renew(s, t, &held.run);
+	if (r < 0)
+		return r;
 	ret->kind = PROJECT_HEARTBEAT_CURRENT;
 	ret->u.current.lease_ms = LEDGER_LEASE_MS;
 	ret->u.current.has_cancel_requested_at = held.run.cancel_requested_at != 0;
@@ -121,7 +132,9 @@ project_record_commit(struct shard *s, struct turn *t,
 		return answer_lost(
 		    p->run_id, "project.recordCommit", held.reason, &ret->u.lost);
 	}
-	leases_renew(s->leases, p->run_id, t->peer);
+	r = renew(s, t, &held.run);
+	if (r < 0)
+		return r;
 	if (conflict) {
 		ret->kind = PROJECT_RECORD_COMMIT_COMMIT_CONFLICT;
 		return 0;
@@ -137,6 +150,7 @@ project_record_commit(struct shard *s, struct turn *t,
 struct ended {
 	struct shard *shard;
 	char run_id[ID_SIZE];
+	char lease_id[ID_HEX32_SIZE];
 };
 
 static void
@@ -144,12 +158,12 @@ forget_lease(void *arg)
 {
 	CLEANUP_FREE struct ended *e = arg;
 
-	leases_drop(e->shard->leases, e->run_id);
+	leases_drop(e->shard->leases, e->run_id, e->lease_id);
 	shard_wake(e->shard);
 }
 
 static int
-forget_after(struct shard *s, struct turn *t, const char *run_id)
+forget_after(struct shard *s, struct turn *t, const char *run_id, const char *lease_id)
 {
 	struct ended *e = mem_calloc(1, sizeof(*e));
 	int r;
@@ -158,6 +172,7 @@ forget_after(struct shard *s, struct turn *t, const char *run_id)
 		return E_NOMEM;
 	e->shard = s;
 	(void)snprintf(e->run_id, sizeof(e->run_id), "%s", run_id);
+	(void)snprintf(e->lease_id, sizeof(e->lease_id), "%s", lease_id);
 	r = turn_after_commit(t, forget_lease, e, free);
 	if (r < 0)
 		free(e);
@@ -182,7 +197,7 @@ project_release_run(struct shard *s, struct turn *t, const struct project_releas
 		ret->kind = PROJECT_RELEASE_RUN_RELEASED;
 		log_event(LOG_LEVEL_INFO, "run_released", LOG_STR("runId", p->run_id),
 		    LOG_STR("projectId", p->project_id));
-		return forget_after(s, t, p->run_id);
+		return forget_after(s, t, p->run_id, p->lease_id);
 	case LEDGER_REFUSED_CANCEL_REQUESTED:
 		ret->u.refused.reason = RELEASE_REFUSAL_CANCEL_REQUESTED;
 		break;
@@ -204,11 +219,12 @@ end_of(const struct project_finalize_run_params *p, struct ledger_end *e)
 		.failure_code = p->has_failure_code ? failure_code_name(p->failure_code) : NULL,
 		.error_message = p->error_message };
 	switch (p->status) {
-	case RUN_STATUS_PASSED: e->state = LEDGER_PASSED; return 0;
-	case RUN_STATUS_FAILED: e->state = LEDGER_FAILED; return 0;
-	case RUN_STATUS_CANCELED: e->state = LEDGER_CANCELED; return 0;
+	case RUN_STATUS_PASSED: e->state = LEDGER_PASSED; break;
+	case RUN_STATUS_FAILED: e->state = LEDGER_FAILED; break;
+	case RUN_STATUS_CANCELED: e->state = LEDGER_CANCELED; break;
 	default: return E_PARAMS;
 	}
+	return ledger_end_is_whole(e) ? 0 : E_PARAMS;
 }
 
 static void
@@ -230,16 +246,19 @@ project_finalize_run(struct shard *s, struct turn *t,
 	int r = end_of(p, &e);
 
 	if (r < 0)
-		return turn_fail(t, r, "status: expected passed, failed or canceled");
+		return turn_fail(
+		    t, r, "expected passed, failed or canceled, with what belongs to it");
 	r = ledger_finalize_run(t->store, t->arena, p->run_id, p->lease_id, &e, t->now_ms, &st);
 	if (r < 0)
 		return r;
 	switch (st.kind) {
 	case LEDGER_SETTLED:
 		ret->kind = PROJECT_FINALIZE_RUN_SETTLED;
-		if (!st.again)
+		if (!st.again) {
 			log_settled(&st.run);
-		return forget_after(s, t, p->run_id);
+			shard_note_promoted(&st.promoted);
+		}
+		return forget_after(s, t, p->run_id, p->lease_id);
 	case LEDGER_SETTLE_CONFLICT:
 		log_event(LOG_LEVEL_ERROR, "settlement_conflict", LOG_STR("runId", p->run_id),
 		    LOG_STR("status", ledger_state_name(st.run.state)),
@@ -274,10 +293,11 @@ static int
 takeover_after(struct shard *s, struct turn *t, const struct ledger_run *run, const char *how)
 {
 	struct gone *g = mem_calloc(1, sizeof(*g));
-	int r = ledger_event_add(t->store, run->run_id, t->now_ms, "runner_gone", "{}");
+	int r;
 
 	if (g == NULL)
 		return E_NOMEM;
+	r = ledger_event_text(t->store, run->run_id, t->now_ms, "runner_gone", "how", how);
 	g->shard = s;
 	(void)snprintf(g->run_id, sizeof(g->run_id), "%s", run->run_id);
 	(void)snprintf(g->lease_id, sizeof(g->lease_id), "%s", run->lease_id);
@@ -309,7 +329,10 @@ project_runner_exited(struct shard *s, struct turn *t,
 	convert_how_text(&p->how, how, sizeof(how));
 	if (ledger_is_claimed(run.state) && strcmp(run.spawn_id, p->spawn_id) == 0)
 		return takeover_after(s, t, &run, how);
+	dispatcher_release(s->dispatcher, p->run_id);
 	r = ledger_runner_exited(t->store, t->arena, &e, t->now_ms, &f);
+	if (r == 0 && f.failed)
+		shard_note_promoted(&f.promoted);
 	if (r == 0 && f.counted)
 		log_event(LOG_LEVEL_WARN, "run_dispatch_failed", LOG_STR("runId", p->run_id),
 		    LOG_STR("projectId", p->project_id), LOG_INT("attempt", f.attempt),

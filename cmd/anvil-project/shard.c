@@ -10,8 +10,8 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-#define REPAIRS        100  /* of one re-check                     */
-#define ACTIVE_ROWS    1000 /* of one look at the start            */
+#define REPAIRS        100 /* of one re-check                     */
+#define ACTIVE_ROWS    100 /* of one page                         */
 #define PRUNE_EVERY_MS 3600000
 #define TIMER_LEAST_MS 10
 #define OVERDUE_MS     1000
@@ -137,6 +137,8 @@ arm(struct shard *s)
 		wait = min_i64(wait, until(stored - clock_wall_ms()));
 	if (leases_next(s->leases, &first))
 		wait = min_i64(wait, until(mono_diff_ms(now, first)));
+	if (s->prune_soon)
+		wait = min_i64(wait, OVERDUE_MS);
 	wait = max_i64(wait, TIMER_LEAST_MS);
 	s->planned = mono_add_ms(now, wait);
 	(void)actor_timer_set(s->timer, wait);
@@ -178,26 +180,27 @@ repair_turn(void *arg, struct turn *t)
 	return r < 0 ? r : shard_wake_after(s, t);
 }
 
-static int
-ask_turn(void *arg, struct turn *t)
-{
-	return dispatcher_ask_again(((struct shard *)arg)->dispatcher, t);
-}
-
 /* Leases that a lost turn left out, and rows whose lease is not known here. */
 static int
 active_turn(void *arg, struct turn *t)
 {
 	struct shard *s = arg;
-	struct ledger_run *runs;
-	size_t n;
-	int r = ledger_dispatched(
-	    t->store, t->arena, LEDGER_DISPATCH_STARTED, "", ACTIVE_ROWS, &runs, &n);
+	const char *after = "";
+	size_t n = ACTIVE_ROWS;
+	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < n; i++)
-		if (leases_find(s->leases, runs[i].run_id) == NULL)
-			r = leases_grant(s->leases, runs[i].run_id, runs[i].lease_id,
-			    runs[i].spawn_id, NULL);
+	while (r == 0 && n == ACTIVE_ROWS) {
+		struct ledger_run *runs;
+
+		r = ledger_dispatched(
+		    t->store, t->arena, LEDGER_DISPATCH_STARTED, after, ACTIVE_ROWS, &runs, &n);
+		for (size_t i = 0; r == 0 && i < n; i++) {
+			after = runs[i].run_id;
+			if (leases_find(s->leases, after) == NULL)
+				r = leases_grant(
+				    s->leases, after, runs[i].lease_id, runs[i].spawn_id, NULL);
+		}
+	}
 	return r;
 }
 
@@ -207,8 +210,7 @@ shard_recheck(struct shard *s)
 	s->rechecked = clock_mono();
 	(void)actor_turn(s->actor, 1, repair_turn, s);
 	(void)actor_turn(s->actor, 0, active_turn, s);
-	if (!actor_in_batch(s->actor))
-		(void)actor_turn(s->actor, 0, ask_turn, s);
+	dispatcher_ask_again(s->dispatcher);
 	leases_ask_all(s->leases);
 	shard_wake(s);
 }
@@ -224,14 +226,17 @@ on_timer(void *arg)
 {
 	struct shard *s = arg;
 	struct mono_time now = clock_mono();
-	int64_t pruned;
 
 	if (mono_diff_ms(s->planned, now) > SHARD_LATE_MS)
 		leases_excuse_all(s->leases);
 	leases_expire(s->leases, now);
-	if (mono_diff_ms(s->pruned, now) > PRUNE_EVERY_MS) {
+	if (s->prune_soon || mono_diff_ms(s->pruned, now) > PRUNE_EVERY_MS) {
+		int64_t pruned = 0;
+
 		s->pruned = now;
-		(void)actor_turn(s->actor, 1, prune_turn, &pruned);
+		/* One turn is not long: what is left is for the next time that we are here. */
+		s->prune_soon = actor_turn(s->actor, 1, prune_turn, &pruned) == 0 &&
+		    pruned == LEDGER_PRUNE_ROWS;
 	}
 	if (mono_diff_ms(s->rechecked, now) >= SHARD_RECHECK_MS)
 		shard_recheck(s);
@@ -246,9 +251,17 @@ shard_begin(struct shard *s)
 	if (r < 0)
 		return r;
 	s->rechecked = s->pruned = clock_mono();
+	s->prune_soon = 1;
 	(void)actor_turn(s->actor, 1, repair_turn, s);
 	shard_wake(s);
 	return 0;
+}
+
+void
+shard_note_promoted(const struct ledger_promoted *p)
+{
+	if (p->run_id[0] != '\0')
+		log_event(LOG_LEVEL_INFO, "run_promoted", LOG_STR("runId", p->run_id));
 }
 
 void

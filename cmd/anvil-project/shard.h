@@ -41,6 +41,7 @@ struct shard {
 	struct mono_time planned;  /* When it was meant to fire.                        */
 	struct mono_time rechecked;
 	struct mono_time pruned;
+	int prune_soon; /* There is more to prune than one turn may take. */
 };
 
 /* NULL: out of memory. */
@@ -58,6 +59,9 @@ void shard_recheck(struct shard *s);
 
 /* The connection to the supervisor, borrowed; NULL while it is down. */
 struct rpc_peer *shard_supervisor(const struct shard *s);
+
+/* Logs a promotion that a decision brought with it; "" is none. */
+void shard_note_promoted(const struct ledger_promoted *p);
 
 void shard_inspect(void *ctx, struct buf *out);
 

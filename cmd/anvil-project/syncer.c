@@ -35,7 +35,8 @@ struct syncer {
 	struct shard *shard;
 	struct sent_runs *runs;       /* in flight, or NULL */
 	struct sent_project *project; /* in flight, or NULL */
-	int outage;                   /* a failure was logged and nothing has worked since */
+	/* A failure was logged and nothing has worked since. */
+	int runs_fail, projects_fail;
 };
 
 struct syncer *
@@ -69,13 +70,14 @@ ingress(const struct syncer *y)
 
 /* One line when it begins to fail, one when it works again. */
 static void
-note_outage(struct syncer *y, int failed, int64_t attempt)
+note_outage(int *outage, const char *what, int failed, int64_t attempt)
 {
-	if (failed && !y->outage)
-		log_event(LOG_LEVEL_WARN, "index_sync_failed", LOG_INT("attempt", attempt));
-	else if (!failed && y->outage)
-		log_plain(LOG_LEVEL_INFO, "index_sync_restored");
-	y->outage = failed;
+	if (failed && !*outage)
+		log_event(LOG_LEVEL_WARN, "index_sync_failed", LOG_STR("rows", what),
+		    LOG_INT("attempt", attempt));
+	else if (!failed && *outage)
+		log_event(LOG_LEVEL_INFO, "index_sync_restored", LOG_STR("rows", what));
+	*outage = failed;
 }
 
 /* ---- runs: the answer ---- */
@@ -139,7 +141,7 @@ on_runs(void *arg, int err, const struct index_upsert_runs_result *res)
 	/* A link that ended counts for no row: they are sent again when it is back. */
 	if (y != NULL && err != E_LINK && err != E_DRAINING) {
 		if (actor_turn(y->shard->actor, 1, runs_turn, &a) == 0)
-			note_outage(y, a.failed, a.attempt);
+			note_outage(&y->runs_fail, "runs", a.failed, a.attempt);
 	}
 	sent_runs_free(sent);
 }
@@ -210,7 +212,7 @@ on_project(void *arg, int err, const struct index_upsert_project_result *res)
 		log_event(LOG_LEVEL_ERROR, "index_slug_conflict",
 		    LOG_STR("projectId", sent->project_id));
 	if (actor_turn(y->shard->actor, 1, project_turn, &a) == 0)
-		note_outage(y, !a.applied, 1);
+		note_outage(&y->projects_fail, "projects", !a.applied, 1);
 }
 
 static int

@@ -54,7 +54,7 @@ static void
 takeover_free(struct takeover *k)
 {
 	k->again = actor_timer_free(k->again);
-	k->link = link_free(k->link);
+	k->link = actor_unlink(k->owner->shard->actor, k->link);
 	if (k->in_flight) {
 		k->ended = 1; /* the call's callback frees it */
 		return;
@@ -107,7 +107,7 @@ came_back(struct takeover *k)
 static void
 again(struct takeover *k)
 {
-	k->link = link_free(k->link);
+	k->link = actor_unlink(k->owner->shard->actor, k->link);
 	(void)actor_timer_set(k->again, AGAIN_MS);
 }
 
@@ -118,6 +118,7 @@ struct conclusion {
 	struct ledger_end end;
 	int have_end; /* else the ledger alone knows what there is */
 	int done;
+	struct ledger_promoted promoted;
 };
 
 static int
@@ -126,7 +127,6 @@ take_over_turn(void *arg, struct turn *t)
 	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct conclusion *c = arg;
 	struct takeover *k = c->k;
-	struct ledger_promoted promoted;
 	struct ledger_held held;
 	int r = ledger_check_lease(t->store, t->arena, k->run_id, k->lease_id, &held);
 
@@ -140,7 +140,8 @@ take_over_turn(void *arg, struct turn *t)
 			.exit_code = 1,
 			.failure_code = "runner_lost",
 			.error_message = k->message };
-	r = ledger_take_over(&at, k->run_id, k->lease_id, &c->end, k->how, &c->done, &promoted);
+	r = ledger_take_over(
+	    &at, k->run_id, k->lease_id, &c->end, k->how, &c->done, &c->promoted);
 	return r < 0 ? r : shard_wake_after(k->owner->shard, t);
 }
 
@@ -162,8 +163,9 @@ conclude(struct takeover *k, const struct ledger_end *end)
 		log_event(LOG_LEVEL_WARN, "watchdog_recovered", LOG_STR("runId", k->run_id),
 		    LOG_STR("how", k->how), LOG_STR("status", ledger_state_name(c.end.state)),
 		    LOG_STR("errorCode", c.end.failure_code));
-		leases_drop(s->leases, k->run_id);
+		shard_note_promoted(&c.promoted);
 	}
+	leases_drop(s->leases, k->run_id, k->lease_id);
 	finish(k);
 }
 
@@ -191,11 +193,12 @@ end_of(const struct run_conclude_terminal *t, struct ledger_end *end)
 		.failure_code = t->has_failure_code ? failure_code_name(t->failure_code) : NULL,
 		.error_message = t->error_message };
 	switch (t->status) {
-	case RUN_STATUS_PASSED: end->state = LEDGER_PASSED; return 0;
-	case RUN_STATUS_FAILED: end->state = LEDGER_FAILED; return 0;
-	case RUN_STATUS_CANCELED: end->state = LEDGER_CANCELED; return 0;
+	case RUN_STATUS_PASSED: end->state = LEDGER_PASSED; break;
+	case RUN_STATUS_FAILED: end->state = LEDGER_FAILED; break;
+	case RUN_STATUS_CANCELED: end->state = LEDGER_CANCELED; break;
 	default: return E_INVAL;
 	}
+	return ledger_end_is_whole(end) ? 0 : E_INVAL;
 }
 
 static void
@@ -312,7 +315,7 @@ on_again(void *arg)
 	if (r < 0) {
 		again(k);
 	} else if (k->lease_epoch == 0) {
-		leases_drop(k->owner->shard->leases, k->run_id);
+		leases_drop(k->owner->shard->leases, k->run_id, k->lease_id);
 		finish(k); /* it has ended by itself */
 	} else {
 		step_serve(k);

@@ -45,9 +45,6 @@ void ledger_touch(struct ledger_run *r, int64_t now_ms);
 /* Makes it terminal: position, dispatch, lease expiry, index go with it. */
 void ledger_end_row(struct ledger_run *r, const struct ledger_end *e, int64_t now_ms);
 
-/* Adds an event whose detail is one member with a text or a number. */
-int ledger_event_text(struct store *s, const char *run_id, int64_t at, const char *event,
-    const char *name, const char *value);
 int ledger_event_int(struct store *s, const char *run_id, int64_t at, const char *event,
     const char *name, int64_t value);
 

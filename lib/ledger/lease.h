@@ -78,6 +78,10 @@ struct ledger_end {
 	const char *failure_code, *error_message;
 };
 
+/* 1 when the values are what a row of that state has (spec project 1): `passed` 0 alone, `failed`
+ * a code of each kind and a message, `canceled` only its failure code. */
+int ledger_end_is_whole(const struct ledger_end *e);
+
 enum ledger_settled {
 	LEDGER_SETTLED, /* now, or before with the same lease and state */
 	LEDGER_SETTLE_CONFLICT,

@@ -3,6 +3,32 @@
 #include "lib/base/err.h"
 #include "lib/ledger/inside.h"
 
+#define MESSAGE_MAX_BYTES 4096
+
+int
+ledger_end_is_whole(const struct ledger_end *e)
+{
+	const char *code = e->failure_code, *text = e->error_message;
+
+	if (e->finished_at <= 0)
+		return 0;
+	switch (e->state) {
+	case LEDGER_PASSED:
+		return e->has_exit_code && e->exit_code == 0 && code == NULL && text == NULL;
+	case LEDGER_FAILED:
+		return e->has_exit_code && code != NULL && text != NULL &&
+		    strlen(text) <= MESSAGE_MAX_BYTES;
+	case LEDGER_CANCELED:
+		return !e->has_exit_code && code != NULL &&
+		    strcmp(code, "runtime_cancelled") == 0 && text == NULL;
+	case LEDGER_PENDING:
+	case LEDGER_EXECUTABLE:
+	case LEDGER_ACTIVE:
+	case LEDGER_CANCEL_REQUESTED: break;
+	}
+	return 0;
+}
+
 /* What a settlement meets when the lease is not current any more (spec project 9). */
 static void
 judge_repeat(const struct ledger_run *r, const char *lease_id, const struct ledger_end *e,

@@ -35,6 +35,9 @@ struct ledger_event {
 /* ${detail}: a JSON object of at most 1,024 bytes. */
 int ledger_event_add(
     struct store *s, const char *run_id, int64_t at, const char *event, const char *detail);
+/* The same whose detail is one member with a text, cut to what fits. */
+int ledger_event_text(struct store *s, const char *run_id, int64_t at, const char *event,
+    const char *name, const char *value);
 int ledger_events(struct store *s, struct arena *a, const char *run_id,
     struct ledger_event **ret, size_t *ret_n);
 
