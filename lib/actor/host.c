@@ -280,6 +280,7 @@ make_loop(struct actor *a, const char *runtime_dir)
 		return E_NOMEM;
 	event_assign(&a->ev_commit, a->base, -1, 0, turn_on_commit, a);
 	drain_init(a);
+	signals_init(a);
 	a->dirfd = io_open_dir(AT_FDCWD, runtime_dir);
 	if (a->dirfd < 0)
 		return err_from_errno(errno);
@@ -348,6 +349,8 @@ let_go(struct actor *a)
 	struct conn *c;
 
 	a->ended = 1;
+	if (a->base != NULL)
+		signals_done(a);
 	a->worker = worker_free(a->worker);
 	while (!LIST_EMPTY(&a->links))
 		(void)actor_unlink(a, LIST_FIRST(&a->links)->link);

@@ -81,6 +81,9 @@ void actor_set_ctx(struct actor *a, void *ctx);
  * callbacks, on_peer_down is not called) and ends the workers; the exit status.  0: drained.
  * Timers and watches are to be freed before actor_free(). */
 int actor_run(struct actor *a);
+/* From now on SIGTERM and SIGINT ask it to go (on_term), and SIGHUP calls on_hup; proc_run()
+ * does it by itself.  0 or E_NOMEM. */
+int actor_signals(struct actor *a);
 /* Serves what is ready and what follows from it, without waiting (tests, start-up). */
 void actor_step(struct actor *a);
 /* No new turns (E_DRAINING), no new connections; ends when no reply is owed and the owner

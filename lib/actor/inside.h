@@ -116,6 +116,7 @@ struct actor {
 	int ended; /* Connections and workers are gone, for good. */
 	struct mono_time drain_until;
 	struct event ev_drain;
+	struct event ev_term, ev_int, ev_hup;
 };
 
 /* ---- turn.c ---- */
@@ -146,6 +147,13 @@ int builtin_add(struct actor *a);
 /* ---- drain.c ---- */
 
 void drain_init(struct actor *a);
+
+/* ---- signals.c ---- */
+
+void signals_init(struct actor *a);
+void signals_done(struct actor *a);
+/* As SIGTERM does. */
+void actor_ask_to_go(struct actor *a);
 
 /* ---- worker.c ---- */
 

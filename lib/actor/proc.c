@@ -33,7 +33,6 @@ struct proc {
 	struct actor *actor;
 	struct link *supervisor; /* The actor's. */
 	struct actor_watch *lifeline;
-	struct event ev_term, ev_int, ev_hup;
 };
 
 /* ---- before there is an actor ---- */
@@ -264,36 +263,6 @@ proc_die(struct proc *p, const char *why)
 
 /* ---- the loop ---- */
 
-static void
-ask_to_go(struct proc *p)
-{
-	struct actor *a = p->actor;
-
-	if (a->desc->on_term != NULL)
-		a->desc->on_term(a->ctx);
-	else
-		actor_drain(a);
-}
-
-static void
-proc_on_term(evutil_socket_t sig, short what, void *arg)
-{
-	(void)sig;
-	(void)what;
-	ask_to_go(arg);
-}
-
-static void
-proc_on_hup(evutil_socket_t sig, short what, void *arg)
-{
-	struct proc *p = arg;
-
-	(void)sig;
-	(void)what;
-	if (p->actor->desc->on_hup != NULL)
-		p->actor->desc->on_hup(p->actor->ctx);
-}
-
 /* Nobody writes to it: readable is the end of file. */
 static void
 proc_on_lifeline(void *arg, int fd, enum watch_what what)
@@ -306,7 +275,7 @@ proc_on_lifeline(void *arg, int fd, enum watch_what what)
 		return;
 	actor_watch_pause(p->lifeline);
 	log_plain(LOG_LEVEL_INFO, "supervisor_gone");
-	ask_to_go(p);
+	actor_ask_to_go(p->actor);
 }
 
 static void
@@ -336,20 +305,6 @@ on_supervisor_up(void *arg, struct link *l, struct rpc_peer *peer)
 }
 
 static int
-watch_signals(struct proc *p)
-{
-	struct event_base *base = p->actor->base;
-
-	evsignal_assign(&p->ev_term, base, SIGTERM, proc_on_term, p);
-	evsignal_assign(&p->ev_int, base, SIGINT, proc_on_term, p);
-	evsignal_assign(&p->ev_hup, base, SIGHUP, proc_on_hup, p);
-	if (event_add(&p->ev_term, NULL) < 0 || event_add(&p->ev_int, NULL) < 0 ||
-	    event_add(&p->ev_hup, NULL) < 0)
-		return E_NOMEM;
-	return 0;
-}
-
-static int
 watch_lifeline(struct proc *p)
 {
 	if (p->role->outlives_supervisor)
@@ -363,7 +318,7 @@ static int
 begin(struct proc *p)
 {
 	static const struct link_ops ops = { .on_up = on_supervisor_up };
-	int r = watch_signals(p);
+	int r = actor_signals(p->actor);
 
 	if (r == 0)
 		r = watch_lifeline(p);
@@ -386,9 +341,6 @@ proc_run(struct proc *p, void *ctx)
 	status = actor_run(p->actor);
 	log_event(LOG_LEVEL_INFO, "actor_ending", LOG_INT("status", status));
 	p->lifeline = actor_watch_free(p->lifeline);
-	(void)event_del(&p->ev_term);
-	(void)event_del(&p->ev_int);
-	(void)event_del(&p->ev_hup);
 	if (p->actor->desc->on_end != NULL)
 		p->actor->desc->on_end(ctx);
 	p->actor = actor_free(p->actor);
