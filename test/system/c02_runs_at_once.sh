@@ -21,7 +21,7 @@ for name in one two three; do
 	wait_for 30 "is_status ${run[$name]} running"
 	wait_for 30 "log_of ${run[$name]} | grep -q '^begin demo/$name ${run[$name]}'"
 done
-expect "$(ctl ps --json | jq '[.actors[] | select(.address | startswith("run/"))] | length')" 3 \
+expect "$(ctl ps --json | jq '[.[] | select(.address | startswith("run/"))] | length')" 3 \
 	"run processes"
 for name in one two three; do
 	let_go "${run[$name]}"

@@ -27,7 +27,7 @@ for address in supervisor ingress project/0 project/1 "run/$first"; do
 	expect_match "$(pid_of "$address")" '^[0-9]+$' "pid of $address"
 done
 expect "$(pid_of supervisor)" "$ANVILD" "pid of the supervisor"
-for actor in supervisor ingress project/0 "run/$first" "${first:0:12}"; do
+for actor in supervisor ingress project/0 "run/$first" "${first:0:22}"; do
 	both inspect "$actor"
 done
 both queue

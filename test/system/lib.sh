@@ -253,7 +253,7 @@ start_anvild() {
 # start_all [KEY=VALUE...]
 start_all() {
 	local program
-	for program in anvild anvil-ingress anvil-project anvil-run anvil-init anvilctl; do
+	for program in anvild anvil-ingress anvil-project anvil-init; do
 		[ -x "$BUILD/$program" ] || fail "$BUILD/$program is not built"
 	done
 	need jq curl git
@@ -326,7 +326,7 @@ ctl() {
 
 # pid_of ADDRESS: of an actor, as anvilctl has it.
 pid_of() {
-	ctl ps --json | jq -r --arg a "$1" '.actors[] | select(.address == $a) | .pid'
+	ctl ps --json | jq -r --arg a "$1" '.[] | select(.address == $a) | .pid'
 }
 
 # ---- HTTP ----------------------------------------------------------------------------
@@ -370,8 +370,7 @@ field() {	# a path of jq, without its first dot
 # sign_in [SLUG]: makes a user by anvilctl and signs it in.
 sign_in() {
 	local slug=${1-demo}
-	printf 'a long password\n' | ctl user bootstrap --email "$slug@example.com" \
-		--slug "$slug" --name "$slug" --password-stdin >"$T/out" 2>&1 ||
+	printf 'a long password\n' | ctl user bootstrap "$slug" "$slug@example.com" >"$T/out" 2>&1 ||
 		fail "user bootstrap: $(cat "$T/out")"
 	log_in "$slug"
 }
