@@ -1,0 +1,215 @@
+/*
+ * cmd/anvil-run/run.h -- one run as the files of this program see it.
+ *
+ *	claim.c    rows 1 to 5 of spec run 4: lease, token, store, sandbox
+ *	life.c     rows 6 to 11: checkout, config, workspace; the control points
+ *	steps.c    row 12: steps
+ *	stop.c     TERM, grace, KILL
+ *	finish.c   row 13: finalisation, settlement, exit
+ *	methods.c  what others may ask
+ *
+ * Everything here belongs to the loop.  What the store knows is changed by journal.c alone.
+ */
+#ifndef CMD_ANVIL_RUN_RUN_H
+#define CMD_ANVIL_RUN_RUN_H
+
+#include <stdint.h>
+
+#include "cmd/anvil-run/git.h"
+#include "cmd/anvil-run/lease.h"
+#include "cmd/anvil-run/output.h"
+#include "cmd/anvil-run/place.h"
+#include "cmd/anvil-run/recorder.h"
+#include "lib/actor/actor.h"
+#include "lib/base/clock.h"
+#include "lib/config/config.h"
+#include "lib/pipeline/pipeline.h"
+#include "lib/sandbox/sandbox.h"
+
+#define RUN_SHA_SIZE CHECKOUT_SHA_SIZE
+
+/* Exit statuses (spec run 1). */
+#define EXIT_SETTLED     0
+#define EXIT_LOST        3
+#define EXIT_NOT_SETTLED 4
+#define EXIT_INTERNAL    70
+#define EXIT_NOT_CLAIMED 75
+
+/* Where the run stands; only ever goes forward. */
+enum life {
+	LIFE_CLAIM,     /* row 1: no lease yet                                       */
+	LIFE_STORE,     /* rows 2 to 5; the checkout may have begun                  */
+	LIFE_CHECKOUT,  /* row 6: until the commit is known                          */
+	LIFE_COMMIT,    /* row 7: until the shard has it                             */
+	LIFE_CONFIG,    /* row 8                                                     */
+	LIFE_WORKSPACE, /* row 9                                                     */
+	LIFE_BEGIN,     /* rows 10 and 11: the last moment for a release is before it */
+	LIFE_STEPS,     /* row 12                                                    */
+	LIFE_RELEASE,   /* nothing of the run goes on; the shard takes it back       */
+	LIFE_FINISH,    /* row 13, until the store is terminal                       */
+	LIFE_SETTLE,    /* the outcome is fixed; until the shard has it              */
+	LIFE_OVER
+};
+
+/* Why a run fails; the first one counts. */
+struct failure {
+	int set;
+	enum failure_code code;
+	int64_t exit_code;
+	char *message; /* Owned. */
+};
+
+/* How the run stands in its terminal store. */
+struct ending {
+	enum run_status status;
+	struct record_int started_at_ms, finished_at_ms, exit_code;
+	int has_failure_code;
+	enum failure_code failure_code;
+	char *error_message; /* Owned; NULL: none. */
+};
+
+/* TERM, grace, KILL of a step. */
+struct stop {
+	struct actor_timer *timer;
+	int termed, killed;
+	struct mono_time kill_at; /* While only termed. */
+};
+
+struct run_actor {
+	uint32_t magic;
+#define RUN_MAGIC 0x6e2d49b1
+	struct proc *proc;
+	struct actor *actor;
+	struct config *config; /* Owned. */
+	struct arena *arena;   /* Owned: what lives as long as the run. */
+	struct place place;
+	const char *run_id, *project_id, *spawn_id;
+	int serving; /* The form --serve: nothing but recorder and idle timer. */
+	struct actor_timer *idle;
+
+	/* Parts; owned, each NULL until it is needed. */
+	struct recorder *recorder;
+	struct output *output;
+	struct lease *lease;
+	struct git *git;
+	const struct sandbox_driver *driver;
+	struct sandbox *sandbox;
+	struct redactor *redactor; /* Until the store's thread has it. */
+	struct buf token;          /* Until the checkout child has it. */
+	int token_error;           /* Why there is none; 0: there is, or none is needed. */
+	int64_t token_version;
+
+	/* What the claim brought; texts in `arena`. */
+	struct record_claim claim;
+	const char *repo_url, *config_path;
+
+	/* What the store says, as far as it has been told. */
+	enum run_status status;
+	int64_t started_at_ms;
+
+	enum life life;
+	struct actor_timer *deadline;
+	struct mono_time checkout_at;
+	int64_t timeout_s;
+	char sha[RUN_SHA_SIZE]; /* "": not known yet. */
+	int commit_stored;
+	int checked_out;                 /* The workspace stands. */
+	int begun;                       /* The store says `running`. */
+	const struct pipeline *pipeline; /* In `arena`. */
+
+	/* Steps. */
+	size_t step;                     /* 1-based; 0: none yet. */
+	struct sandbox_process *process; /* The sandbox's; NULL: none runs. */
+	struct actor_watch *process_watch;
+	struct actor_timer *process_timer;
+	struct mono_time step_at;
+	int draining;                 /* Its output is being read to the end. */
+	struct sandbox_result result; /* Of the newest step. */
+	struct record_exit last_exit; /* Of a step that the store calls running. */
+	struct stop stop;
+	int unkillable; /* Processes have outlived KILL. */
+
+	/* Control. */
+	int lost;
+	char lost_reason[48];
+	int64_t cancel_at_ms;           /* 0: no cancel was requested. */
+	int cancel_told;                /* The store has been told, and the processes. */
+	struct sandbox_problem problem; /* Why there is no sandbox. */
+	int releasing;
+	int keyless; /* Released for want of a key. */
+
+	/* The end. */
+	struct failure failure;
+	struct actor_timer *teardown;
+	struct mono_time teardown_until;
+	int torn_down, unproven;
+	size_t nsurvivors; /* Processes that outlived KILL. */
+	int log_finished, last_answered, last_asked;
+	int ending_posted; /* The outcome is on its way to the store: nothing else counts. */
+	int release_asked;
+	struct ending ending;
+	int exit_status;
+};
+
+/* ---- claim.c ---- */
+
+extern const struct lease_ops claim_lease_ops;
+
+/* ---- life.c ---- */
+
+extern const struct git_ops life_git_ops;
+
+/* Row 6, as soon as nothing speaks against it. */
+void life_checkout(struct run_actor *r);
+/* The store says `starting`: goes on with row 6 or 7. */
+void life_has_store(struct run_actor *r);
+/* 1: a control point has been passed that ends the normal course; the way to the end has
+ * begun. */
+int life_diverted(struct run_actor *r);
+/* The run fails with this, unless it has failed before, and goes to its end.  ${fmt} is the
+ * errorMessage; it is redacted by the store. */
+void life_fail(struct run_actor *r, enum failure_code code, int64_t exit_code, const char *fmt,
+    ...) PRINTF_LIKE(4, 5);
+/* The same for what nobody foresaw: logged, with an id that stands in the message too. */
+void life_fail_internal(struct run_actor *r, const char *what, int err);
+/* A cancel was requested; the first counts. */
+void life_cancel(struct run_actor *r, int64_t requested_at_ms);
+/* Tells store and processes of a cancel that came before they could be told. */
+void life_tell_of_cancel(struct run_actor *r);
+void life_lose(struct run_actor *r, const char *reason);
+/* Gives the run back if that is still possible.  1: it will be. */
+int life_release(struct run_actor *r);
+
+/* ---- steps.c ---- */
+
+/* Starts the step r->step, which the store calls running. */
+void steps_start(struct run_actor *r);
+/* Reads the output of a step that has ended, or never will, to its end. */
+void steps_drain(struct run_actor *r);
+
+/* ---- stop.c ---- */
+
+enum stop_why { STOP_CANCEL, STOP_TIMEOUT, STOP_END, STOP_AT_ONCE };
+
+/* Tells the step's processes to end; a stricter call shortens the grace. */
+void stop_step(struct run_actor *r, enum stop_why why);
+/* They are gone. */
+void stop_is_over(struct run_actor *r);
+int stop_init(struct run_actor *r);
+
+/* ---- finish.c ---- */
+
+/* Goes to the end from wherever the run stands; more calls are harmless: each takes it one
+ * step further if it can. */
+void finish(struct run_actor *r);
+/* Ends the process. */
+void finish_exit(struct run_actor *r, int status);
+
+/* ---- serve.c ---- */
+
+/* Begins the form --serve. */
+void serve_begin(struct run_actor *r);
+/* Somebody has asked for something. */
+void serve_touch(struct run_actor *r);
+
+#endif
