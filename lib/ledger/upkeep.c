@@ -160,9 +160,10 @@ ledger_events(struct store *s, struct arena *a, const char *run_id, struct ledge
 	if (rows == NULL)
 		return E_NOMEM;
 	while (r == 0 && n < LEDGER_EVENTS_KEPT && (r = stmt_step(st)) == 1) {
-		rows[n++] = (struct ledger_event) { .at = stmt_int(st, 0),
-			.event = ledger_text(st, 1, a, &err),
-			.detail = ledger_text(st, 2, a, &err) };
+		rows[n++] = (struct ledger_event) { .seq = stmt_int(st, 0),
+			.at = stmt_int(st, 1),
+			.event = ledger_text(st, 2, a, &err),
+			.detail = ledger_text(st, 3, a, &err) };
 		r = err;
 	}
 	*ret = rows;

@@ -27,6 +27,7 @@ int ledger_headless(
 int ledger_prune(struct store *s, int64_t now_ms, int64_t *ret_n);
 
 struct ledger_event {
+	int64_t seq; /* grows by 1 with each event of the run */
 	int64_t at;
 	const char *event;
 	const char *detail; /* JSON */

@@ -237,6 +237,8 @@ the_newest_sixty_four_events_are_kept(void **state)
 	assert_int_equal(ledger_events(rig->s, rig->a, rig_run(rig, 1), &events, &n), 0);
 	assert_int_equal(n, LEDGER_EVENTS_KEPT);
 	assert_string_equal(events[0].detail, "{\"n\":37}");
+	assert_int_equal(events[0].seq, 38); /* the first was `accepted` */
+	assert_int_equal(events[n - 1].seq, 101);
 	assert_string_equal(events[n - 1].detail, "{\"n\":100}");
 	assert_int_equal(events[n - 1].at, rig->now + 100);
 }
