@@ -57,7 +57,8 @@ release_keyless(struct run_actor *r, int64_t version)
 	finish(r);
 }
 
-/* 1: the run goes another way. */
+/* 1: the run goes another way.  A token that does not open fails the run, but the store comes
+ * first. */
 static int
 unseal(struct run_actor *r, const struct sealed_value *sealed)
 {
@@ -68,15 +69,15 @@ unseal(struct run_actor *r, const struct sealed_value *sealed)
 		release_keyless(r, sealed->key_version);
 		return 1;
 	}
-	if (err == 0 && r->token.len != 0)
-		err = redactor_new((const char *)r->token.data, r->token.len, &r->redactor);
-	if (err == E_NOMEM)
-		finish_exit(r, EXIT_INTERNAL);
-	else if (err < 0)
-		/* The store comes first; then the run fails with this. */
+	if (err != E_NOMEM) {
 		r->token_error = err;
-	r->token_version = sealed != NULL ? sealed->key_version : 0;
-	return err == E_NOMEM;
+		r->token_version = sealed != NULL ? sealed->key_version : 0;
+		err = redactor_new(r->token.len != 0 ? (const char *)r->token.data : "",
+		    r->token.len, &r->redactor);
+	}
+	if (err < 0)
+		finish_exit(r, EXIT_INTERNAL);
+	return err < 0;
 }
 
 /* ---- row 5: the sandbox ---- */

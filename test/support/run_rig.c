@@ -1,0 +1,423 @@
+#include "test/support/run_rig.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/err.h"
+#include "lib/base/io.h"
+#include "lib/base/mem.h"
+#include "lib/sandbox/sandbox.h"
+#include "test/support/scratch.h"
+
+#define PATIENCE_MS 20000
+#define NOBODY      65534
+
+/* ---- the shard ---- */
+
+#define ROW(method)                                                                    \
+	static int method##_decode(struct codec *c, const json_t *params, void *ret)   \
+	{                                                                              \
+		return codec_decode(c, &project_##method##_params_codec, params, ret); \
+	}                                                                              \
+	static int method##_encode(struct buf *out, const void *result)                \
+	{                                                                              \
+		return codec_encode(out, &project_##method##_result_codec, result);    \
+	}
+
+ROW(claim_run)
+ROW(heartbeat)
+ROW(record_commit)
+ROW(release_run)
+ROW(finalize_run)
+
+static int
+claim_run(void *ctx, struct turn *t, const void *params, void *result)
+{
+	struct run_rig *g = ctx;
+	const struct project_claim_run_params *p = params;
+	struct project_claim_run_result *ret = result;
+	struct project_claim_run_claimed *c = &ret->u.claimed;
+
+	g->nclaims++;
+	if (g->fail_claims > 0) {
+		g->fail_claims--;
+		return E_STORAGE;
+	}
+	if (g->stale || strcmp(p->run_id, g->run_id) != 0) {
+		ret->kind = PROJECT_CLAIM_RUN_STALE;
+		ret->u.stale.reason = STALE_REASON_ALREADY_TERMINAL;
+		return 0;
+	}
+	g->channel = t->peer;
+	ret->kind = PROJECT_CLAIM_RUN_CLAIMED;
+	*c = (struct project_claim_run_claimed) { .lease_id = g->lease_id,
+		.lease_epoch = g->epoch,
+		.lease_ms = 30000,
+		.heartbeat_ms = g->heartbeat_ms,
+		.has_cancel_requested_at = g->cancel_at != 0,
+		.cancel_requested_at = g->cancel_at,
+		.snapshot = { .run_id = g->run_id,
+		    .project_id = g->project_id,
+		    .owner_slug = "owner",
+		    .project_slug = "project",
+		    .trigger_type = TRIGGER_TYPE_MANUAL,
+		    .triggered_by_user_id = g->user_id,
+		    .branch = g->branch,
+		    .commit_sha = g->commit[0] != '\0' ? g->commit : NULL,
+		    .repo_url = g->url,
+		    .config_path = g->config_path,
+		    .queued_at = 1700000000000 },
+		.repo_token = g->token };
+	return 0;
+}
+
+static int
+heartbeat(void *ctx, struct turn *t, const void *params, void *result)
+{
+	struct run_rig *g = ctx;
+	const struct project_heartbeat_params *p = params;
+	struct project_heartbeat_result *ret = result;
+
+	if (g->nbeats < RUN_RIG_BEATS)
+		g->beats[g->nbeats++] = p->status;
+	g->channel = t->peer;
+	ret->kind = g->lost ? PROJECT_HEARTBEAT_LOST : PROJECT_HEARTBEAT_CURRENT;
+	if (g->lost)
+		ret->u.lost.reason = LOST_REASON_TAKEN_OVER;
+	else
+		ret->u.current = (struct project_heartbeat_current) { 30000,
+			LEDGER_STATUS_ACTIVE, g->cancel_at != 0, g->cancel_at };
+	return 0;
+}
+
+static int
+record_commit(void *ctx, struct turn *t, const void *params, void *result)
+{
+	struct run_rig *g = ctx;
+	const struct project_record_commit_params *p = params;
+	struct project_record_commit_result *ret = result;
+
+	(void)t;
+	g->ncommits++;
+	(void)snprintf(g->sha, sizeof(g->sha), "%s", p->commit_sha);
+	ret->kind = g->lost      ? PROJECT_RECORD_COMMIT_LOST
+	    : g->commit_conflict ? PROJECT_RECORD_COMMIT_COMMIT_CONFLICT
+				 : PROJECT_RECORD_COMMIT_RECORDED;
+	return 0;
+}
+
+static int
+release_run(void *ctx, struct turn *t, const void *params, void *result)
+{
+	struct run_rig *g = ctx;
+	const struct project_release_run_params *p = params;
+	struct project_release_run_result *ret = result;
+
+	(void)t;
+	g->nreleases++;
+	g->release_reason = p->reason;
+	ret->kind = g->refuse_release ? PROJECT_RELEASE_RUN_REFUSED
+				      : PROJECT_RELEASE_RUN_RELEASED;
+	ret->u.refused.reason = RELEASE_REFUSAL_CANCEL_REQUESTED;
+	return 0;
+}
+
+static int
+finalize_run(void *ctx, struct turn *t, const void *params, void *result)
+{
+	struct run_rig *g = ctx;
+	const struct project_finalize_run_params *p = params;
+	struct project_finalize_run_result *ret = result;
+
+	(void)t;
+	g->nfinals++;
+	if (g->fail_finals > 0) {
+		g->fail_finals--;
+		return E_STORAGE;
+	}
+	g->end = *p;
+	(void)snprintf(g->message, sizeof(g->message), "%s",
+	    p->error_message != NULL ? p->error_message : "");
+	g->end.error_message = p->error_message != NULL ? g->message : NULL;
+	ret->kind = g->lost ? PROJECT_FINALIZE_RUN_LOST
+	    : g->conflict   ? PROJECT_FINALIZE_RUN_CONFLICT
+			    : PROJECT_FINALIZE_RUN_SETTLED;
+	if (g->conflict)
+		ret->u.conflict.status = RUN_STATUS_CANCELED;
+	return 0;
+}
+
+#define METHOD(word, method)                                                        \
+	{                                                                           \
+		.name = "project." word, .from = ROLE_RUN, .turn = RPC_TURN_NONE,   \
+		.params_size = sizeof(struct project_##method##_params),            \
+		.result_size = sizeof(struct project_##method##_result),            \
+		.decode = method##_decode, .run = method, .encode = method##_encode \
+	}
+
+static const struct rpc_method shard_methods[] = {
+	METHOD("claimRun", claim_run),
+	METHOD("heartbeat", heartbeat),
+	METHOD("recordCommit", record_commit),
+	METHOD("releaseRun", release_run),
+	METHOD("finalizeRun", finalize_run),
+};
+static const size_t shard_nmethods = ARRAY_LEN(shard_methods);
+static const struct actor_desc shard_desc = {
+	.role = ROLE_PROJECT, .methods = shard_methods, .nmethods = &shard_nmethods
+};
+
+/* ---- place ---- */
+
+int
+run_rig_has_bwrap(void)
+{
+	struct sandbox_problem problem;
+
+	return sandbox_driver_bwrap.probe(&problem) == 0;
+}
+
+static void
+become_nobody(void)
+{
+	if (geteuid() != 0)
+		return;
+	must(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	    setresuid(NOBODY, NOBODY, NOBODY) == 0);
+}
+
+void
+run_rig_sh(const struct run_rig *g, const char *command)
+{
+	CLEANUP_FREE char *whole = mem_format(
+	    "export HOME=%s GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=n@e.org "
+	    "GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=n@e.org; cd %s; set -e; %s",
+	    g->dir, g->repo, command);
+
+	must(whole != NULL);
+	must(system(whole) == 0);
+}
+
+void
+run_rig_commit(struct run_rig *g, const char *config)
+{
+	CLEANUP_FREE char *path = mem_format("%s/.anvil.yml", g->repo);
+
+	must(path != NULL);
+	if (config == NULL)
+		(void)unlink(path);
+	else
+		must(io_write_file(AT_FDCWD, path, config, strlen(config), 0644) == 0);
+	run_rig_sh(g, "git add -A; git commit -q --allow-empty -m x");
+}
+
+static void
+make_shard(struct run_rig *g)
+{
+	struct actor_place place = { .address = "project/0", .runtime_dir = g->runtime };
+	char *why = NULL;
+
+	must(actor_new(&shard_desc, &place, &g->shard, &why) == 0);
+	actor_set_ctx(g->shard, g);
+}
+
+void
+run_rig_init(struct run_rig *g)
+{
+	become_nobody();
+	*g = (struct run_rig) { .sandbox = "none",
+		.max_timeout_s = 3600,
+		.max_log_bytes = 64 << 20,
+		.branch = "main",
+		.config_path = ".anvil.yml",
+		.epoch = 1,
+		.heartbeat_ms = 5000,
+		.pid = -1,
+		.pidfd = -1 };
+	g->dir = scratch_new();
+	(void)snprintf(g->data, sizeof(g->data), "%s/data", g->dir);
+	(void)snprintf(g->runtime, sizeof(g->runtime), "%s/run", g->dir);
+	(void)snprintf(g->repo, sizeof(g->repo), "%s/repo", g->dir);
+	(void)snprintf(g->url, sizeof(g->url), "file://%s", g->repo);
+	(void)snprintf(g->log, sizeof(g->log), "%s/events", g->dir);
+	must(mkdir(g->data, 0700) == 0 && mkdir(g->runtime, 0700) == 0 &&
+	    mkdir(g->repo, 0700) == 0);
+	id_make(ID_RUN, g->run_id);
+	id_make(ID_PROJECT, g->project_id);
+	id_make(ID_USER, g->user_id);
+	id_hex32(g->spawn_id);
+	id_hex32(g->lease_id);
+	run_rig_sh(g, "git init -q -b main; mkdir -p sub; echo text > sub/file");
+	make_shard(g);
+}
+
+void
+run_rig_done(struct run_rig *g)
+{
+	if (g->pid > 0) {
+		(void)kill(g->pid, SIGKILL);
+		(void)waitpid(g->pid, NULL, 0);
+	}
+	io_close(&g->pidfd);
+	g->shard = actor_free(g->shard);
+	scratch_free(g->dir);
+	g->dir = NULL;
+}
+
+/* ---- the process ---- */
+
+static int
+start_object(const struct run_rig *g)
+{
+	CLEANUP(buf_done) struct buf b = BUF_INIT;
+	int fd = memfd_create("start", MFD_CLOEXEC);
+
+	(void)buf_printf(&b,
+	    "{\"config\":{\"version\":1,\"data_dir\":\"%s\",\"runtime_dir\":\"%s\","
+	    "\"runs\":{\"sandbox\":\"%s\",\"max_timeout_seconds\":%lld,"
+	    "\"max_log_bytes\":%lld},\"repositories\":{\"allow_local\":true}},"
+	    "\"keys\":%s,\"supervisorPid\":0,\"bootId\":\"x\"}",
+	    g->data, g->runtime, g->sandbox, (long long)g->max_timeout_s,
+	    (long long)g->max_log_bytes, g->keys != NULL ? g->keys : "null");
+	must(fd >= 0 && !b.failed && io_write_all(fd, b.data, b.len) == 0);
+	must(lseek(fd, 0, SEEK_SET) == 0);
+	return fd;
+}
+
+static void
+launch(struct run_rig *g, char *const argv[])
+{
+	CLEANUP_FREE char *program = scratch_program("anvil-run");
+	int start = start_object(g);
+	int log = open(g->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	must(program != NULL && log >= 0 && null >= 0);
+	g->pid = fork();
+	must(g->pid >= 0);
+	if (g->pid == 0) {
+		(void)dup2(null, 0);
+		(void)dup2(log, 1);
+		(void)dup2(log, 2);
+		(void)dup2(start, 3);
+		(void)close_range(4, ~0U, 0);
+		(void)execv(program, argv);
+		_exit(127);
+	}
+	g->pidfd = io_pidfd_open(g->pid);
+	io_close(&start);
+	io_close(&log);
+	io_close(&null);
+}
+
+void
+run_rig_start(struct run_rig *g)
+{
+	char name[] = "anvil-run", project[] = "--project", shard[] = "--shard", zero[] = "0",
+	     spawn[] = "--spawn";
+	char *argv[] = { name, g->run_id, project, g->project_id, shard, zero, spawn,
+		g->spawn_id, NULL };
+
+	launch(g, argv);
+}
+
+void
+run_rig_serve(struct run_rig *g)
+{
+	char name[] = "anvil-run", serve[] = "--serve";
+	char *argv[] = { name, serve, g->run_id, NULL };
+
+	launch(g, argv);
+}
+
+void
+run_rig_until(struct run_rig *g, int (*until)(struct run_rig *g))
+{
+	struct mono_time limit = mono_add_ms(clock_mono(), PATIENCE_MS);
+
+	while (!until(g)) {
+		must(mono_diff_us(clock_mono(), limit) > 0);
+		actor_step(g->shard);
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+static int
+has_ended(struct run_rig *g)
+{
+	if (waitpid(g->pid, &g->status, WNOHANG) != g->pid)
+		return 0;
+	g->pid = -1;
+	io_close(&g->pidfd);
+	return 1;
+}
+
+int
+run_rig_wait(struct run_rig *g)
+{
+	run_rig_until(g, has_ended);
+	return WIFEXITED(g->status) ? WEXITSTATUS(g->status) : 256 + WTERMSIG(g->status);
+}
+
+int
+run_rig_run(struct run_rig *g)
+{
+	run_rig_start(g);
+	return run_rig_wait(g);
+}
+
+/* ---- what it left ---- */
+
+struct record *
+run_rig_record(struct run_rig *g)
+{
+	CLEANUP_FREE char *dir = mem_format("%s/runs/%s", g->data, g->run_id);
+	struct record *r = NULL;
+	char *why = NULL;
+
+	must(dir != NULL && record_exists(dir));
+	must(record_open(dir, g->max_log_bytes, &r, &why) == 0);
+	return r;
+}
+
+void
+run_rig_text(struct run_rig *g, struct buf *out)
+{
+	CLEANUP(record_freep) struct record *r = run_rig_record(g);
+	struct record_text text = { 0 };
+
+	do {
+		size_t before = out->len;
+
+		must(record_text_get(r, text.next_byte, 1 << 20, out, &text) == 0);
+		if (out->len == before)
+			break;
+	} while (!text.complete);
+}
+
+int
+run_rig_said(struct run_rig *g, const char *text)
+{
+	CLEANUP(buf_done) struct buf all = BUF_INIT;
+
+	run_rig_text(g, &all);
+	return all.len != 0 && memmem(all.data, all.len, text, strlen(text)) != NULL;
+}
+
+char *
+run_rig_events(const struct run_rig *g)
+{
+	struct buf b = BUF_INIT;
+
+	must(io_read_file(AT_FDCWD, g->log, 16 << 20, &b) == 0);
+	return buf_take_cstr(&b);
+}

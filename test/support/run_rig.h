@@ -1,0 +1,92 @@
+/*
+ * test/support/run_rig.h -- a real anvil-run against a shard that a test plays.
+ *
+ * The shard answers as the test has set it up and writes down what it was told.  bwrap refuses
+ * root, so a rig made by root becomes nobody first, for good.
+ */
+#ifndef TEST_SUPPORT_RUN_RIG_H
+#define TEST_SUPPORT_RUN_RIG_H
+
+#include <sys/types.h>
+
+#include "gen/project.h"
+#include "lib/actor/actor.h"
+#include "lib/base/id.h"
+#include "lib/record/record.h"
+
+#define RUN_RIG_BEATS 64
+
+struct run_rig {
+	char *dir; /* Owned; data/, run/ and repo/ are beneath it. */
+	char data[128], runtime[128], repo[128], url[144];
+	struct actor *shard;
+	char run_id[ID_SIZE], project_id[ID_SIZE], user_id[ID_SIZE];
+	char spawn_id[ID_HEX32_SIZE], lease_id[ID_HEX32_SIZE];
+
+	/* Set before run_rig_start(); more of anvil.yml as JSON members, "" or `,"runs":{…}`. */
+	const char *sandbox;
+	int64_t max_timeout_s, max_log_bytes;
+	char branch[64];
+	char commit[72]; /* "": not pinned. */
+	char config_path[64];
+	const struct sealed_value *token;
+	const char *keys; /* JSON; NULL: none. */
+	int64_t epoch;
+	int64_t heartbeat_ms;
+
+	/* What the shard does. */
+	int fail_claims; /* So many more claims are answered with an error. */
+	int stale;       /* Claims are. */
+	int lost;        /* Every call but the claim is. */
+	int fail_finals; /* So many more settlements are. */
+	int conflict;    /* Settlements do. */
+	int commit_conflict;
+	int64_t cancel_at;  /* Told by claims and heartbeats; 0: none. */
+	int refuse_release; /* 1: cancel_requested. */
+
+	/* What it was told. */
+	int nclaims, nbeats, ncommits, nreleases, nfinals;
+	enum run_status beats[RUN_RIG_BEATS];
+	char sha[72];
+	struct project_finalize_run_params end; /* Its texts are copies. */
+	char message[8192];
+	enum release_reason release_reason;
+	struct rpc_peer *channel; /* Of the newest claim or heartbeat. */
+
+	/* The process. */
+	pid_t pid;
+	int pidfd;
+	int status;    /* As of waitpid(2), once it has ended. */
+	char log[160]; /* File with what it wrote on standard error. */
+};
+
+/* Whether steps can run in bwrap here. */
+int run_rig_has_bwrap(void);
+
+void run_rig_init(struct run_rig *g);
+void run_rig_done(struct run_rig *g);
+
+/* Commits ${config} as .anvil.yml of the branch main; NULL: removes it. */
+void run_rig_commit(struct run_rig *g, const char *config);
+/* sh -e -c in the repository; must work. */
+void run_rig_sh(const struct run_rig *g, const char *command);
+
+void run_rig_start(struct run_rig *g);
+void run_rig_serve(struct run_rig *g);
+/* Serves until ${until}(g) is true, or fails after 20 s. */
+void run_rig_until(struct run_rig *g, int (*until)(struct run_rig *g));
+/* Until it has ended; its exit status, 256 + n for signal n. */
+int run_rig_wait(struct run_rig *g);
+/* run_rig_start() and run_rig_wait(). */
+int run_rig_run(struct run_rig *g);
+
+/* The record that it left; the caller frees. */
+struct record *run_rig_record(struct run_rig *g);
+/* The whole log as text, with NULs as they are; the caller frees the buffer. */
+void run_rig_text(struct run_rig *g, struct buf *out);
+/* 1 when the log has that text. */
+int run_rig_said(struct run_rig *g, const char *text);
+/* Text of the process's own log; the caller frees. */
+char *run_rig_events(const struct run_rig *g);
+
+#endif
