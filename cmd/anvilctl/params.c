@@ -189,9 +189,11 @@ params_read(const struct params_of *of, const char *const *words, size_t nwords,
 
 	if (nwords == 1 && words[0][0] == '{') {
 		r = json_text_parse(words[0], strlen(words[0]), RPC_DEPTH_MAX, &given);
-		if (r < 0)
+		if (r < 0 && r != E_NOMEM) {
 			json_text_why(
 			    words[0], strlen(words[0]), RPC_DEPTH_MAX, why, PARAMS_WHY_SIZE);
+			r = E_INVAL;
+		}
 	} else {
 		given = json_object();
 		r = given != NULL ? read_words(of, words, nwords, given, why) : E_NOMEM;
