@@ -190,11 +190,10 @@ place_lock(
 		    why, PLACE_WHY_SIZE, "%s/%s: %s", runtime_dir, LOCK_NAME, err_text(r));
 		return r;
 	}
-	/* The next one may be started as that user. */
-	if (geteuid() == 0)
-		(void)fchown(fd, u->uid, u->gid);
 	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
+	/* The next one may be started as that user. */
+	if ((geteuid() == 0 && fchown(fd, u->uid, u->gid) < 0) || ftruncate(fd, 0) < 0 ||
+	    pwrite(fd, pid, strlen(pid), 0) < 0)
 		(void)snprintf(why, PLACE_WHY_SIZE, "%s/%s: %s", runtime_dir, LOCK_NAME,
 		    strerror(errno)); /* only the text of the next one's error suffers */
 	*ret_fd = fd;
