@@ -229,8 +229,11 @@ dispatcher_pump(struct dispatcher *d, struct turn *t)
 void
 dispatcher_ask_again(struct dispatcher *d)
 {
-	d->held = map_free(d->held);
-	d->held = map_new();
+	const char *run_id;
+	void *each;
+
+	for (size_t at = 0; map_next(d->held, &at, &run_id, &each);)
+		(void)map_remove(d->held, run_id);
 	d->asking = 1;
 	d->asked[0] = '\0';
 }

@@ -13,6 +13,7 @@
 #include "cmd/anvild/place.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/serves.h"
+#include "cmd/anvild/signals.h"
 #include "cmd/anvild/supervisor.h"
 #include "cmd/anvild/sweep.h"
 #include "gen/supervisor.h"
@@ -134,18 +135,6 @@ on_peer_up(void *ctx, struct rpc_peer *p)
 }
 
 static void
-on_term(void *ctx)
-{
-	sup_stop(ctx);
-}
-
-static void
-on_hup(void *ctx)
-{
-	sup_reload(ctx);
-}
-
-static void
 on_drain(void *ctx)
 {
 	const struct supervisor *s = ctx;
@@ -175,9 +164,7 @@ static const struct actor_desc supervisor_desc = { .role = ROLE_SUPERVISOR,
 	.store = &supervisor_store,
 	.nworkers = 1,
 	.inspect = inspect,
-	.on_term = on_term,
 	.on_drain = on_drain,
-	.on_hup = on_hup,
 	.check = check_hello,
 	.on_peer_up = on_peer_up,
 	.outlives_store = 1 };
@@ -188,6 +175,7 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 	const struct config *c = s->config;
 	CLEANUP_FREE char *store = mem_format("%s/supervisor.db", c->data_dir);
 	CLEANUP_FREE char *lock = mem_format("%s/supervisor.db.lock", c->data_dir);
+	CLEANUP_FREE char *crash = mem_format("%s/crash", c->data_dir);
 	CLEANUP_FREE char *reason = NULL;
 	struct actor_place place = { .address = "supervisor",
 		.runtime_dir = c->runtime_dir,
@@ -205,12 +193,16 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 		return r;
 	}
 	actor_set_ctx(s->actor, s);
+	if (crash == NULL || crash_catch(crash, "supervisor") < 0)
+		log_plain(LOG_LEVEL_WARN, "crash_note_unavailable");
 	s->runners = runners_new(s);
 	s->serves = serves_new(s);
 	s->exits = exits_new(s);
 	s->sweep = sweep_new(s);
+	s->signals = signals_new(s);
 	slots_init(&s->slots, c->runs_max_concurrent);
-	if (s->runners == NULL || s->serves == NULL || s->exits == NULL || s->sweep == NULL)
+	if (s->runners == NULL || s->serves == NULL || s->exits == NULL || s->sweep == NULL ||
+	    s->signals == NULL)
 		return E_NOMEM;
 	return 0;
 }
@@ -312,6 +304,7 @@ supervisor_done(struct supervisor *s)
 		serves_free(s->serves);
 		exits_free(s->exits);
 		sweep_free(s->sweep);
+		signals_free(s->signals);
 		slots_done(&s->slots);
 	}
 	actor_free(s->actor);

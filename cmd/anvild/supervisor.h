@@ -30,6 +30,7 @@ struct child;
 struct exits;
 struct runners;
 struct serves;
+struct signals;
 struct sweep;
 
 struct supervisor {
@@ -52,7 +53,8 @@ struct supervisor {
 	struct serves *serves;   /* Owned.  By run id.                               */
 	struct exits *exits;     /* Owned.  Ends that a shard has still to confirm.  */
 	struct slots slots;
-	struct sweep *sweep; /* Owned.  Disk space and old run folders.          */
+	struct signals *signals; /* Owned.                                         */
+	struct sweep *sweep;     /* Owned.  Disk space and old run folders.          */
 	/* Shutting down. */
 	int stopping;
 	int ready_told;     /* READY=1 has been sent.                           */
