@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/err.h"
 #include "lib/base/mem.h"
 
 #define ARENA_BLOCK_BYTES 4064
+#define LIST_FIRST        16
 
 struct block {
 	struct block *next;
@@ -121,6 +123,24 @@ char *
 arena_strdup(struct arena *a, const char *s)
 {
 	return arena_strndup(a, s, strlen(s));
+}
+
+int
+arena_list_grow(struct arena *a, void **rows, size_t n, size_t *cap, size_t row_size)
+{
+	size_t wanted = *cap == 0 ? LIST_FIRST : *cap * 2;
+	void *more;
+
+	if (n < *cap)
+		return 0;
+	more = arena_calloc(a, wanted, row_size);
+	if (more == NULL)
+		return E_NOMEM;
+	if (n != 0)
+		memcpy(more, *rows, n * row_size);
+	*rows = more;
+	*cap = wanted;
+	return 0;
 }
 
 char *

@@ -15,10 +15,10 @@ user_read(struct stmt *st, struct arena *a, struct index_user *u)
 {
 	int err = 0;
 
-	*u = (struct index_user) { .id = index_text(st, 0, a, &err),
-		.slug = index_text(st, 1, a, &err),
-		.email = index_text(st, 2, a, &err),
-		.display_name = index_text(st, 3, a, &err),
+	*u = (struct index_user) { .id = stmt_text_dup(st, 0, a, &err),
+		.slug = stmt_text_dup(st, 1, a, &err),
+		.email = stmt_text_dup(st, 2, a, &err),
+		.display_name = stmt_text_dup(st, 3, a, &err),
 		.created_at = stmt_int(st, 4),
 		.disabled_at = stmt_int(st, 5) };
 	return err;
@@ -68,7 +68,7 @@ index_user_list(struct store *s, struct arena *a, struct index_user **ret, size_
 	int r;
 
 	while ((r = stmt_step(st)) == 1) {
-		r = index_list_grow(a, &rows, n, &cap, sizeof(struct index_user));
+		r = arena_list_grow(a, &rows, n, &cap, sizeof(struct index_user));
 		if (r == 0)
 			r = user_read(st, a, (struct index_user *)rows + n++);
 		if (r < 0)
@@ -146,7 +146,7 @@ index_password_get(struct store *s, struct arena *a, const char *user_id, const 
 		r = stmt_step(st);
 	if (r <= 0)
 		return r;
-	*ret = index_text(st, 0, a, &err);
+	*ret = stmt_text_dup(st, 0, a, &err);
 	return err;
 }
 
@@ -183,9 +183,9 @@ index_invite_by_hash(
 		r = stmt_step(st);
 	if (r <= 0)
 		return r == 0 ? E_NOENT : r;
-	*ret = (struct index_invite) { .id = index_text(st, 0, a, &err),
-		.token_hash = index_text(st, 1, a, &err),
-		.created_by = index_text(st, 2, a, &err),
+	*ret = (struct index_invite) { .id = stmt_text_dup(st, 0, a, &err),
+		.token_hash = stmt_text_dup(st, 1, a, &err),
+		.created_by = stmt_text_dup(st, 2, a, &err),
 		.created_at = stmt_int(st, 3),
 		.expires_at = stmt_int(st, 4),
 		.accepted_at = stmt_int(st, 5) };
@@ -225,7 +225,7 @@ index_session_get(struct store *s, struct arena *a, const char *hash, int64_t no
 		r = stmt_step(st);
 	if (r <= 0)
 		return r == 0 ? E_NOENT : r;
-	*ret = (struct index_session) { .user_id = index_text(st, 0, a, &err),
+	*ret = (struct index_session) { .user_id = stmt_text_dup(st, 0, a, &err),
 		.issued_at = stmt_int(st, 1),
 		.expires_at = stmt_int(st, 2),
 		.version = stmt_int(st, 3) };

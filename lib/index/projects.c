@@ -10,20 +10,20 @@ project_read(struct stmt *st, struct arena *a, struct index_project *p)
 {
 	int err = 0;
 
-	*p = (struct index_project) { .id = index_text(st, 0, a, &err),
-		.owner_user_id = index_text(st, 1, a, &err),
-		.owner_slug = index_text(st, 2, a, &err),
-		.slug = index_text(st, 3, a, &err),
-		.name = index_text(st, 4, a, &err),
-		.repo_url = index_text(st, 5, a, &err),
-		.default_branch = index_text(st, 6, a, &err),
-		.config_path = index_text(st, 7, a, &err),
+	*p = (struct index_project) { .id = stmt_text_dup(st, 0, a, &err),
+		.owner_user_id = stmt_text_dup(st, 1, a, &err),
+		.owner_slug = stmt_text_dup(st, 2, a, &err),
+		.slug = stmt_text_dup(st, 3, a, &err),
+		.name = stmt_text_dup(st, 4, a, &err),
+		.repo_url = stmt_text_dup(st, 5, a, &err),
+		.default_branch = stmt_text_dup(st, 6, a, &err),
+		.config_path = stmt_text_dup(st, 7, a, &err),
 		.shard = stmt_int(st, 8),
 		.confirmed = (int)stmt_int(st, 9),
 		.rev = stmt_int(st, 10),
 		.created_at = stmt_int(st, 11),
 		.updated_at = stmt_int(st, 12),
-		.last_run_status = index_text(st, 13, a, &err) };
+		.last_run_status = stmt_text_dup(st, 13, a, &err) };
 	return err;
 }
 
@@ -47,7 +47,7 @@ project_rows(
 	int r = bound;
 
 	while (r == 0 && (r = stmt_step(st)) == 1) {
-		r = index_list_grow(a, &rows, n, &cap, sizeof(struct index_project));
+		r = arena_list_grow(a, &rows, n, &cap, sizeof(struct index_project));
 		if (r == 0)
 			r = project_read(st, a, (struct index_project *)rows + n++);
 	}

@@ -23,21 +23,21 @@ run_read(struct stmt *st, struct arena *a, struct index_run *r)
 {
 	int err = 0;
 
-	*r = (struct index_run) { .id = index_text(st, 0, a, &err),
-		.project_id = index_text(st, 1, a, &err),
+	*r = (struct index_run) { .id = stmt_text_dup(st, 0, a, &err),
+		.project_id = stmt_text_dup(st, 1, a, &err),
 		.rev = stmt_int(st, 2),
-		.trigger_type = index_text(st, 3, a, &err),
-		.triggered_by_user_id = index_text(st, 4, a, &err),
-		.branch = index_text(st, 5, a, &err),
-		.commit_sha = index_text(st, 6, a, &err),
-		.status = index_text(st, 7, a, &err),
+		.trigger_type = stmt_text_dup(st, 3, a, &err),
+		.triggered_by_user_id = stmt_text_dup(st, 4, a, &err),
+		.branch = stmt_text_dup(st, 5, a, &err),
+		.commit_sha = stmt_text_dup(st, 6, a, &err),
+		.status = stmt_text_dup(st, 7, a, &err),
 		.queued_at = stmt_int(st, 8),
 		.started_at = stmt_int(st, 9),
 		.finished_at = stmt_int(st, 10),
 		.has_exit_code = !stmt_is_null(st, 11),
 		.exit_code = stmt_int(st, 11),
-		.failure_code = index_text(st, 12, a, &err),
-		.error_message = index_text(st, 13, a, &err) };
+		.failure_code = stmt_text_dup(st, 12, a, &err),
+		.error_message = stmt_text_dup(st, 13, a, &err) };
 	return err;
 }
 
@@ -136,7 +136,7 @@ index_run_find(
 		return E_NOMEM;
 	r = stmt_bind(st, "ss", prefix, end);
 	while (r == 0 && (r = stmt_step(st)) == 1) {
-		ret[n++] = index_text(st, 0, a, &err);
+		ret[n++] = stmt_text_dup(st, 0, a, &err);
 		r = err;
 	}
 	*ret_n = n;

@@ -15,8 +15,6 @@ enum ledger_stmt {
 	LG_STMT_COUNT
 };
 
-/* Text of a column in the arena.  NULL: the column is null, or (then *err) out of memory. */
-const char *ledger_text(struct stmt *st, int col, struct arena *a, int *err);
 /* Binds ('bound' is what stmt_bind() said) and runs. */
 int ledger_run_stmt(struct stmt *st, int bound);
 /* &v when it is not 0, else NULL: 0 stands for null in our structs. */
@@ -34,8 +32,6 @@ int ledger_run_rows(
 int ledger_project_read(struct stmt *st, struct arena *a, struct ledger_project *p);
 int ledger_project_rows(
     struct stmt *st, int bound, struct arena *a, struct ledger_project **ret, size_t *ret_n);
-/* Room for one more row. */
-int ledger_rows_grow(struct arena *a, void **rows, size_t n, size_t *cap, size_t size);
 
 /* Writes the columns that may change. */
 int ledger_run_save(struct store *s, const struct ledger_run *r);

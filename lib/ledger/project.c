@@ -11,19 +11,19 @@ ledger_project_read(struct stmt *st, struct arena *a, struct ledger_project *p)
 {
 	int err = 0;
 
-	*p = (struct ledger_project) { .project_id = ledger_text(st, 0, a, &err),
-		.owner_user_id = ledger_text(st, 1, a, &err),
-		.owner_slug = ledger_text(st, 2, a, &err),
-		.project_slug = ledger_text(st, 3, a, &err),
-		.name = ledger_text(st, 4, a, &err),
-		.repo_url = ledger_text(st, 5, a, &err),
-		.default_branch = ledger_text(st, 6, a, &err),
-		.config_path = ledger_text(st, 7, a, &err),
-		.token = { ledger_text(st, 8, a, &err), ledger_text(st, 9, a, &err),
+	*p = (struct ledger_project) { .project_id = stmt_text_dup(st, 0, a, &err),
+		.owner_user_id = stmt_text_dup(st, 1, a, &err),
+		.owner_slug = stmt_text_dup(st, 2, a, &err),
+		.project_slug = stmt_text_dup(st, 3, a, &err),
+		.name = stmt_text_dup(st, 4, a, &err),
+		.repo_url = stmt_text_dup(st, 5, a, &err),
+		.default_branch = stmt_text_dup(st, 6, a, &err),
+		.config_path = stmt_text_dup(st, 7, a, &err),
+		.token = { stmt_text_dup(st, 8, a, &err), stmt_text_dup(st, 9, a, &err),
 		    stmt_int(st, 10) },
 		.created_at = stmt_int(st, 11),
 		.updated_at = stmt_int(st, 12),
-		.phase = ledger_text(st, 13, a, &err),
+		.phase = stmt_text_dup(st, 13, a, &err),
 		.index_rev = stmt_int(st, 14) };
 	if (err == 0)
 		p->index_current = strcmp(stmt_text(st, 15), "current") == 0;
@@ -39,7 +39,7 @@ ledger_project_rows(
 	int r = bound;
 
 	while (r == 0 && (r = stmt_step(st)) == 1) {
-		r = ledger_rows_grow(a, &rows, n, &cap, sizeof(struct ledger_project));
+		r = arena_list_grow(a, &rows, n, &cap, sizeof(struct ledger_project));
 		if (r == 0)
 			r = ledger_project_read(st, a, (struct ledger_project *)rows + n++);
 	}
@@ -206,10 +206,10 @@ ledger_project_removing(struct store *s, struct arena *a, const char ***ret, siz
 	int r, err = 0;
 
 	while ((r = stmt_step(st)) == 1) {
-		r = ledger_rows_grow(a, &rows, n, &cap, sizeof(char *));
+		r = arena_list_grow(a, &rows, n, &cap, sizeof(char *));
 		if (r < 0)
 			return r;
-		((const char **)rows)[n++] = ledger_text(st, 0, a, &err);
+		((const char **)rows)[n++] = stmt_text_dup(st, 0, a, &err);
 		if (err < 0)
 			return err;
 	}

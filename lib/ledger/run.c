@@ -6,8 +6,6 @@
 #include "lib/base/err.h"
 #include "lib/ledger/inside.h"
 
-#define ROWS_FIRST 16
-
 extern const struct store_migration schema_project[];
 extern const size_t schema_project_count;
 
@@ -82,20 +80,6 @@ ledger_public_parse(const char *word, enum ledger_public *ret)
 
 /* ---- reading ---- */
 
-const char *
-ledger_text(struct stmt *st, int col, struct arena *a, int *err)
-{
-	const char *text = stmt_text(st, col);
-	char *copy;
-
-	if (text == NULL)
-		return NULL;
-	copy = arena_strdup(a, text);
-	if (copy == NULL)
-		*err = E_NOMEM;
-	return copy;
-}
-
 int
 ledger_run_stmt(struct stmt *st, int bound)
 {
@@ -114,8 +98,8 @@ ledger_run_read(struct stmt *st, struct arena *a, struct ledger_run *r)
 	sync = word_index(syncs, ARRAY_LEN(syncs), stmt_text(st, 31));
 	if (state < 0 || public_state < 0 || dispatch < 0 || sync < 0)
 		return E_CORRUPT;
-	*r = (struct ledger_run) { .run_id = ledger_text(st, 0, a, &err),
-		.project_id = ledger_text(st, 1, a, &err),
+	*r = (struct ledger_run) { .run_id = stmt_text_dup(st, 0, a, &err),
+		.project_id = stmt_text_dup(st, 1, a, &err),
 		.accept_seq = stmt_int(st, 2),
 		.position = stmt_int(st, 3),
 		.state = (enum ledger_state)state,
@@ -123,29 +107,29 @@ ledger_run_read(struct stmt *st, struct arena *a, struct ledger_run *r)
 		.dispatch = (enum ledger_dispatch)dispatch,
 		.dispatch_attempts = stmt_int(st, 7),
 		.dispatch_retry_at = stmt_int(st, 8),
-		.last_error = ledger_text(st, 9, a, &err),
-		.trigger_type = ledger_text(st, 10, a, &err),
-		.triggered_by_user_id = ledger_text(st, 11, a, &err),
-		.provider = ledger_text(st, 12, a, &err),
-		.delivery_id = ledger_text(st, 13, a, &err),
-		.branch = ledger_text(st, 14, a, &err),
-		.repo_url = ledger_text(st, 15, a, &err),
-		.config_path = ledger_text(st, 16, a, &err),
-		.commit_sha = ledger_text(st, 17, a, &err),
+		.last_error = stmt_text_dup(st, 9, a, &err),
+		.trigger_type = stmt_text_dup(st, 10, a, &err),
+		.triggered_by_user_id = stmt_text_dup(st, 11, a, &err),
+		.provider = stmt_text_dup(st, 12, a, &err),
+		.delivery_id = stmt_text_dup(st, 13, a, &err),
+		.branch = stmt_text_dup(st, 14, a, &err),
+		.repo_url = stmt_text_dup(st, 15, a, &err),
+		.config_path = stmt_text_dup(st, 16, a, &err),
+		.commit_sha = stmt_text_dup(st, 17, a, &err),
 		.queued_at = stmt_int(st, 18),
 		.claimed_at = stmt_int(st, 19),
 		.started_at = stmt_int(st, 20),
 		.finished_at = stmt_int(st, 21),
 		.has_exit_code = !stmt_is_null(st, 22),
 		.exit_code = stmt_int(st, 22),
-		.failure_code = ledger_text(st, 23, a, &err),
-		.error_message = ledger_text(st, 24, a, &err),
-		.spawn_id = ledger_text(st, 25, a, &err),
+		.failure_code = stmt_text_dup(st, 23, a, &err),
+		.error_message = stmt_text_dup(st, 24, a, &err),
+		.spawn_id = stmt_text_dup(st, 25, a, &err),
 		.lease_epoch = stmt_int(st, 26),
-		.lease_id = ledger_text(st, 27, a, &err),
+		.lease_id = stmt_text_dup(st, 27, a, &err),
 		.lease_expires_at = stmt_int(st, 28),
 		.cancel_requested_at = stmt_int(st, 29),
-		.cancel_by = ledger_text(st, 30, a, &err),
+		.cancel_by = stmt_text_dup(st, 30, a, &err),
 		.sync = (enum ledger_sync)sync,
 		.index_rev = stmt_int(st, 32),
 		.index_since = stmt_int(st, 33),
@@ -153,23 +137,6 @@ ledger_run_read(struct stmt *st, struct arena *a, struct ledger_run *r)
 		.index_retry_at = stmt_int(st, 35),
 		.done_at = stmt_int(st, 36) };
 	return err;
-}
-
-int
-ledger_rows_grow(struct arena *a, void **rows, size_t n, size_t *cap, size_t size)
-{
-	void *more;
-
-	if (n < *cap)
-		return 0;
-	*cap = *cap == 0 ? ROWS_FIRST : *cap * 2;
-	more = arena_calloc(a, *cap, size);
-	if (more == NULL)
-		return E_NOMEM;
-	if (n != 0)
-		memcpy(more, *rows, n * size);
-	*rows = more;
-	return 0;
 }
 
 int
@@ -181,7 +148,7 @@ ledger_run_rows(
 	int r = bound;
 
 	while (r == 0 && (r = stmt_step(st)) == 1) {
-		r = ledger_rows_grow(a, &rows, n, &cap, sizeof(struct ledger_run));
+		r = arena_list_grow(a, &rows, n, &cap, sizeof(struct ledger_run));
 		if (r == 0)
 			r = ledger_run_read(st, a, (struct ledger_run *)rows + n++);
 	}

@@ -75,7 +75,7 @@ ledger_headless(
 	if (ids == NULL)
 		return E_NOMEM;
 	while (r == 0 && n < limit && (r = stmt_step(st)) == 1) {
-		ids[n++] = ledger_text(st, 0, a, &err);
+		ids[n++] = stmt_text_dup(st, 0, a, &err);
 		r = err;
 	}
 	*ret = ids;
@@ -162,8 +162,8 @@ ledger_events(struct store *s, struct arena *a, const char *run_id, struct ledge
 	while (r == 0 && n < LEDGER_EVENTS_KEPT && (r = stmt_step(st)) == 1) {
 		rows[n++] = (struct ledger_event) { .seq = stmt_int(st, 0),
 			.at = stmt_int(st, 1),
-			.event = ledger_text(st, 2, a, &err),
-			.detail = ledger_text(st, 3, a, &err) };
+			.event = stmt_text_dup(st, 2, a, &err),
+			.detail = stmt_text_dup(st, 3, a, &err) };
 		r = err;
 	}
 	*ret = rows;

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 
+#include "lib/base/arena.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/store/priv.h"
@@ -117,6 +118,20 @@ const char *
 stmt_text(struct stmt *st, int col)
 {
 	return (const char *)sqlite3_column_text(st->raw, col);
+}
+
+const char *
+stmt_text_dup(struct stmt *st, int col, struct arena *a, int *err)
+{
+	const char *text = stmt_text(st, col);
+	char *copy;
+
+	if (text == NULL)
+		return NULL;
+	copy = arena_strdup(a, text);
+	if (copy == NULL)
+		*err = E_NOMEM;
+	return copy;
 }
 
 const void *

@@ -9,6 +9,7 @@
 
 #include "lib/base/base.h"
 
+struct arena;
 struct stmt;
 
 /* Binds parameters 1.. by ${types}: 'i' int64_t, 'I' const int64_t * (NULL: null), 's' text
@@ -28,6 +29,8 @@ DEFINE_CLEANUP(struct stmt *, stmt_reset)
 /* Columns count from 0; valid until the next step or reset.  Null: 0, NULL, NULL. */
 int64_t stmt_int(struct stmt *st, int col);
 const char *stmt_text(struct stmt *st, int col);
+/* A copy in ${a}.  NULL: the column is null, or (then *err is E_NOMEM) out of memory. */
+const char *stmt_text_dup(struct stmt *st, int col, struct arena *a, int *err);
 const void *stmt_blob(struct stmt *st, int col, size_t *ret_n);
 int stmt_is_null(struct stmt *st, int col);
 
