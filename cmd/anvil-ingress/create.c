@@ -1,7 +1,7 @@
 #include "cmd/anvil-ingress/create.h"
 
 #include <stddef.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "cmd/anvil-ingress/seal.h"
 #include "lib/base/err.h"
@@ -55,11 +55,13 @@ order(struct create *c, struct turn *t, void (*fn)(void *arg))
 static void
 turn(struct create *c, int (*fn)(void *arg, struct turn *t))
 {
+	/* ${c} and all that it borrows may be gone before the turn has ended. */
+	char request_id[RPC_REQUEST_ID_SIZE];
 	int ordered = 0, r;
 
+	(void)snprintf(request_id, sizeof(request_id), "%s", c->request_id);
 	c->ordered = &ordered;
-	r = actor_turn_for(c->in->actor, 1, c->request_id, fn, c);
-	/* Otherwise ${c} may be gone already. */
+	r = actor_turn_for(c->in->actor, 1, request_id, fn, c);
 	if (ordered)
 		return;
 	if (r == E_EXISTS)

@@ -1,4 +1,5 @@
 /* user.*: accounts, for anvilctl. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd/anvil-ingress/ingress.h"
@@ -31,6 +32,7 @@ struct hashing {
 	char hash[VAULT_PASSWORD_SIZE];
 	int verdict;
 	int (*store)(void *hashing, struct turn *t);
+	char request_id[RPC_REQUEST_ID_SIZE];
 };
 
 static void
@@ -57,7 +59,7 @@ on_hashed(void *arg, int err)
 	int r = err < 0 ? err : h->verdict;
 
 	if (r == 0)
-		r = actor_turn_for(h->in->actor, 1, parked_request_id(h->caller), h->store, h);
+		r = actor_turn_for(h->in->actor, 1, h->request_id, h->store, h);
 	/* The turn takes the caller when it has answered. */
 	if (h->caller != NULL)
 		parked_error(h->caller, r < 0 ? r : E_INTERNAL, NULL);
@@ -87,6 +89,8 @@ hashing_start_take(struct hashing *h, struct turn *t)
 {
 	int r;
 
+	/* The caller's own copy goes with its reply, before the turn has ended. */
+	(void)snprintf(h->request_id, sizeof(h->request_id), "%s", t->request_id);
 	h->caller = turn_park(t);
 	if (h->caller == NULL) {
 		hashing_free(h);
