@@ -36,7 +36,7 @@ list_methods(const struct ctl *ctl, const json_t *document)
 	json_array_foreach (methods, i, m) {
 		CLEANUP(buf_done) struct buf params = BUF_INIT;
 
-		if (!params_may_call(m))
+		if (!params_may_call(m) || params_method(document, params_text(m, "name")) != m)
 			continue;
 		(void)params_describe(m, &params);
 		table_add(t, TONE_STRONG, "%s", params_text(m, "name"));

@@ -5,17 +5,20 @@
 static int
 logs_run(struct ctl *ctl, const struct args *args)
 {
+	int result = args_value(args, "--result") != NULL;
 	enum run_status status;
 	struct place run;
 	int r = resolve_run(ctl, args->words[0], &run);
 
 	if (r == 0)
-		r = follow_log(ctl, &run, args_value(args, "--follow") != NULL, &status);
-	return r;
+		r = follow_log(
+		    ctl, &run, result || args_value(args, "--follow") != NULL, &status);
+	return r == 0 && result ? follow_outcome(ctl, &run) : r;
 }
 
 static const struct option_row options[] = {
 	{ "--follow", 'f', NULL, "go on until the run is over" },
+	{ "--result", 'r', NULL, "the same; then the steps, and exit with the run's result" },
 };
 
 const struct command command_logs = {

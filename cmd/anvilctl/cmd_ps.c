@@ -1,5 +1,6 @@
 /* anvilctl ps: every actor and every process of a run. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/anvilctl/commands.h"
 #include "cmd/anvilctl/ctl.h"
@@ -105,7 +106,9 @@ add_all(struct ctl *ctl, struct table *t, json_t *list)
 			.uptime_ms = a->uptime_ms,
 			.restarts = a->restarts };
 
-		r = add(ctl, t, list, &row) != 0 ? ctl_fail_nomem() : 0;
+		/* Processes of runs come below, where it is known what they are for. */
+		if (strncmp(a->address, "run/", 4) != 0 && add(ctl, t, list, &row) != 0)
+			r = ctl_fail_nomem();
 	}
 	for (size_t i = 0; r == 0 && i < runs.nruns; i++) {
 		const struct run_process *p = &runs.runs[i];

@@ -89,6 +89,8 @@ params_describe(const json_t *method, struct buf *out)
 		buf_add_str(out, params_text(p, "name"));
 		buf_add_byte(out, ':');
 		buf_add_str(out, type_name(json_object_get(p, "schema")));
+		if (json_object_get(json_object_get(p, "schema"), "anyOf") != NULL)
+			buf_add_str(out, "|null");
 		if (!json_is_true(json_object_get(p, "required")))
 			buf_add_byte(out, '?');
 	}

@@ -18,7 +18,7 @@
 const json_t *params_method(const json_t *document, const char *name);
 /* 1 when anvilctl is among its callers, and it has an answer. */
 int params_may_call(const json_t *method);
-/* Adds `projectId:ProjectId limit:PageLimit?`.  0 or E_NOMEM. */
+/* Adds `projectId:ProjectId|null limit:PageLimit?`.  0 or E_NOMEM. */
 int params_describe(const json_t *method, struct buf *out);
 /* A method and the document that it is of. */
 struct params_of {

@@ -219,7 +219,7 @@ wrong_names_are_told_with_the_right_ones(void **state)
 	assert_int_equal(READ(project_document(), "project.queue", "projectId=null"), E_INVAL);
 	assert_string_equal(out,
 	    "parameter \"cursor\" is missing; there are: "
-	    "projectId:ProjectId cursor:Cursor limit:PageLimit?");
+	    "projectId:ProjectId|null cursor:Cursor|null limit:PageLimit?");
 	assert_int_equal(READ(supervisor_document(), "supervisor.history", "limit"), E_INVAL);
 	assert_int_equal(
 	    READ(supervisor_document(), "supervisor.history", "{\"limit\":}"), E_INVAL);
