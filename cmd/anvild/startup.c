@@ -289,7 +289,8 @@ void
 startup_residents(struct supervisor *s)
 {
 	sweep_begin(s->sweep);
-	for (size_t i = 0; i < s->nresidents; i++)
+	/* Ingress follows when they are up. */
+	for (size_t i = 0; i + 1 < s->nresidents; i++)
 		child_event(s->residents[i], ON_START);
 }
 

@@ -112,6 +112,23 @@ stop_step(struct supervisor *s)
 		actor_drain(s->actor);
 }
 
+/* When every shard has shown how it does: nobody is let in before there is somebody to serve
+ * them, and one shard that fails does not keep the others from being used. */
+static void
+start_ingress(struct supervisor *s)
+{
+	struct child *ingress = find_ingress(s);
+
+	if (s->ingress_started)
+		return;
+	for (size_t i = 0; i + 1 < s->nresidents; i++)
+		if (child_state(s->residents[i]) == CH_STARTING ||
+		    child_state(s->residents[i]) == CH_DOWN)
+			return;
+	s->ingress_started = 1;
+	child_event(ingress, ON_START);
+}
+
 void
 sup_resident_changed(struct supervisor *s)
 {
@@ -119,6 +136,7 @@ sup_resident_changed(struct supervisor *s)
 		stop_step(s);
 		return;
 	}
+	start_ingress(s);
 	if (!s->ready_told && child_state(find_ingress(s)) == CH_UP) {
 		s->ready_told = 1;
 		notify_send("READY=1");

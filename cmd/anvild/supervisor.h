@@ -57,9 +57,10 @@ struct supervisor {
 	struct sweep *sweep;     /* Owned.  Disk space and old run folders.          */
 	/* Shutting down. */
 	int stopping;
-	int ready_told;     /* READY=1 has been sent.                           */
-	int failed;         /* Stops because it cannot serve: exit status 1.    */
-	int storage_failed; /* supervisor.db could not be written, the last time. */
+	int ingress_started; /* It waits for the shards, the first time.        */
+	int ready_told;      /* READY=1 has been sent.                           */
+	int failed;          /* Stops because it cannot serve: exit status 1.    */
+	int storage_failed;  /* supervisor.db could not be written, the last time. */
 	int64_t started_ms;
 };
 
