@@ -85,10 +85,8 @@ call_run(struct ctl *ctl, const struct args *args)
 	if (of.method == NULL)
 		return ctl_fail("%s has no method \"%s\"; `anvilctl call %s` lists them",
 		    address, args->words[1], args->words[0]);
-	if (params_read(&of, args->words + 2, args->nwords - 2, &params, why) < 0) {
-		(void)ctl_fail("%s: %s", args->words[1], why);
-		return CTL_USAGE;
-	}
+	if (params_read(&of, args->words + 2, args->nwords - 2, &params, why) < 0)
+		return ctl_fail("%s: %s", args->words[1], why);
 	return call_method(ctl, address, of.method, params);
 }
 

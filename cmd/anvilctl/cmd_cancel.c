@@ -24,7 +24,7 @@ cancel_run(struct ctl *ctl, const struct args *args)
 	if (done.kind != PROJECT_CANCEL_RUN_OK)
 		return ctl_fail("%s does not have %s now; try again", run.shard, run.run_id);
 	if (ctl->json)
-		return ctl_print_json(ctl, NULL);
+		return ctl_print_member(ctl, "run");
 	(void)printf("%s is %s\n", run.run_id, run_status_name(done.u.ok.run.status));
 	return CTL_OK;
 }

@@ -53,7 +53,7 @@ history_run(struct ctl *ctl, const struct args *args)
 	if (r != 0)
 		return r;
 	if (ctl->json)
-		return ctl_print_json(ctl, NULL);
+		return ctl_print_member(ctl, "events");
 	for (size_t i = events.nevents; t != NULL && i > 0; i--)
 		add_event(t, &events.events[i - 1]);
 	return ctl_print_table(ctl, t, "no events");

@@ -60,7 +60,7 @@ create_with(struct ctl *ctl, const struct args *args, const char *owner, const c
 	if (done.kind != INGRESS_CREATE_PROJECT_CREATED)
 		return say_not_created(&params, (int)done.kind);
 	if (ctl->json)
-		return ctl_print_json(ctl, NULL);
+		return ctl_print_member(ctl, "project");
 	(void)printf("%s\n", done.u.created.project.project_id);
 	return CTL_OK;
 }

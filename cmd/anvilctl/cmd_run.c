@@ -49,7 +49,7 @@ run_run(struct ctl *ctl, const struct args *args)
 		return r;
 	if (!watch) {
 		if (ctl->json)
-			return ctl_print_json(ctl, NULL);
+			return ctl_print_member(ctl, "run");
 		(void)printf("%s\n", run.run_id);
 		return CTL_OK;
 	}

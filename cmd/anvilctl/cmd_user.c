@@ -18,7 +18,7 @@ static int
 print_user(const struct ctl *ctl, const struct user_row *u, const char *done)
 {
 	if (ctl->json)
-		return ctl_print_json(ctl, NULL);
+		return ctl_print_member(ctl, "user");
 	(void)printf("%s %s (%s) %s\n", u->slug, u->email, u->user_id, done);
 	return CTL_OK;
 }
@@ -133,7 +133,7 @@ list_run(struct ctl *ctl, const struct args *args)
 	if (r == 0)
 		r = CTL_CALL(ctl, "ingress", user_list, &params, &list);
 	if (r != 0 || ctl->json)
-		return r != 0 ? r : ctl_print_json(ctl, NULL);
+		return r != 0 ? r : ctl_print_member(ctl, "users");
 	for (size_t i = 0; t != NULL && i < list.u.users.nusers; i++) {
 		const struct user_row *u = &list.u.users.users[i];
 

@@ -274,6 +274,12 @@ ctl_print_json(const struct ctl *ctl, const json_t *j)
 }
 
 int
+ctl_print_member(const struct ctl *ctl, const char *name)
+{
+	return ctl_print_json(ctl, json_object_get(ctl->reply.result, name));
+}
+
+int
 ctl_print_table(const struct ctl *ctl, const struct table *t, const char *empty)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT;

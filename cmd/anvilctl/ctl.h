@@ -60,6 +60,8 @@ int ctl_fail_nomem(void);
 
 /* Prints ${j} as one line; NULL: the last result.  A status. */
 int ctl_print_json(const struct ctl *ctl, const json_t *j);
+/* Prints that member of the last result as one line.  A status. */
+int ctl_print_member(const struct ctl *ctl, const char *name);
 /* Prints the table, or ${empty} on standard error when it has no rows.  A status. */
 int ctl_print_table(const struct ctl *ctl, const struct table *t, const char *empty);
 /* Prints ${text} in its tone, without a newline. */
