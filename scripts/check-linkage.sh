@@ -10,7 +10,7 @@ dir=${1:-build/release}
 # The programs that may need a library; nothing: any program may.
 may_need() {
 	case $1 in
-	libgit2.*) echo "anvil-run" ;;
+	libgit2.*) echo "anvil-checkout" ;;
 	libhttp_parser.* | libwslay.*) echo "anvil-ingress" ;;
 	libzstd.*) echo "anvil-run anvilctl" ;;
 	libyaml-*) echo "anvil-run anvilctl anvild" ;;

@@ -135,7 +135,7 @@ work(struct job *j, struct desk *d)
 			r = store_rows(d);
 	}
 	for (size_t i = 0; r == 0 && f->flush && i < LOG_STREAM_COUNT; i++)
-		r = cut(d, i, 1);
+		r = cut(d, (enum log_stream)i, 1);
 	if (r == 0)
 		r = store_rows(d);
 	f->result.capped = r == 0 && record_is_capped(d->record);

@@ -312,7 +312,8 @@ output_new(struct actor *a, struct recorder *rec, const struct output_ops *ops, 
 	o->ops = *ops;
 	o->arg = arg;
 	for (size_t i = 0; i < LOG_STREAM_COUNT; i++)
-		o->sources[i] = (struct source) { .owner = o, .stream = i, .fd = -1 };
+		o->sources[i] =
+		    (struct source) { .owner = o, .stream = (enum log_stream)i, .fd = -1 };
 	o->flush = actor_timer_new(a, on_flush, o);
 	o->archive = actor_timer_new(a, on_archive, o);
 	o->limit = actor_timer_new(a, on_limit, o);

@@ -174,7 +174,7 @@ args_value(const struct args *args, const char *name)
 	for (size_t i = 0; i < c->noptions; i++)
 		if (strcmp(c->options[i].name, name) == 0)
 			return args->values[i];
-	must(!"an option that the command does not have");
+	base_bug(__FILE__, __LINE__, "an option that the command does not have");
 	return NULL;
 }
 

@@ -164,7 +164,7 @@ find_contract(const struct codec_type *params_type)
 		for (size_t k = 0; k < tables[i].n; k++)
 			if (tables[i].rows[k].params == params_type)
 				return &tables[i].rows[k];
-	must(!"a method that no contract has");
+	base_bug(__FILE__, __LINE__, "a method that no contract has");
 	return NULL;
 }
 

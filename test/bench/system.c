@@ -76,8 +76,7 @@ become_nobody(const struct system *s)
 	(void)snprintf(bin, sizeof(bin), "%s/bin", s->dir);
 	if (geteuid() == 0) {
 		if (pw == NULL || chown(s->dir, pw->pw_uid, pw->pw_gid) < 0 ||
-		    chown(bin, pw->pw_uid, pw->pw_gid) < 0 ||
-		    setgroups(0, NULL) < 0 ||
+		    chown(bin, pw->pw_uid, pw->pw_gid) < 0 || setgroups(0, NULL) < 0 ||
 		    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
 		    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
 			bench_die("cannot become nobody");
