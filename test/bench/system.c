@@ -27,7 +27,7 @@
 #define PASSWORD "correct horse battery"
 
 static const char *const programs[] = { "anvild", "anvil-ingress", "anvil-project", "anvil-run",
-	"anvil-init" };
+	"anvil-checkout", "anvil-init" };
 
 int
 system_run(const char *const *argv, const char *dir)
