@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "cmd/anvil-ingress/rows.h"
+#include "cmd/anvil-ingress/accepted.h"
 #include "lib/base/log.h"
 
 static struct accept *
@@ -11,24 +11,6 @@ accept_of(struct shard_call *c)
 	char *p = (char *)c - offsetof(struct accept, call);
 
 	return (struct accept *)(void *)p;
-}
-
-static int
-add_turn(void *arg, struct turn *t)
-{
-	struct index_run row = rows_index_run(arg);
-
-	return index_run_add_if_absent(t->store, &row);
-}
-
-static void
-on_accepted(struct accept *a, const struct run_row *run)
-{
-	/* The shard tells it once more, so that losing the row costs a moment in lists. */
-	struct run_row copy = *run;
-
-	(void)actor_turn_for(a->in->actor, 1, a->request_id, add_turn, &copy);
-	a->done(a, ACCEPT_ACCEPTED, run);
 }
 
 static void
@@ -49,7 +31,10 @@ on_answer(void *arg, int err, const struct project_accept_run_result *res)
 	}
 	shard_call_done(&a->call);
 	switch (res->kind) {
-	case PROJECT_ACCEPT_RUN_ACCEPTED: on_accepted(a, &res->u.accepted.run); break;
+	case PROJECT_ACCEPT_RUN_ACCEPTED:
+		accepted_add(a->in->accepted, &res->u.accepted.run);
+		a->done(a, ACCEPT_ACCEPTED, &res->u.accepted.run);
+		break;
 	case PROJECT_ACCEPT_RUN_QUEUE_FULL: a->done(a, ACCEPT_QUEUE_FULL, NULL); break;
 	case PROJECT_ACCEPT_RUN_NOT_FOUND: a->done(a, ACCEPT_NOT_FOUND, NULL); break;
 	default:

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/anvil-ingress/accepted.h"
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/exchange.h"
 #include "cmd/anvil-ingress/health.h"
@@ -120,7 +121,8 @@ ingress_begin(struct ingress *in)
 		r = settle_begin(in);
 	if (r == 0) {
 		in->health = health_new(in);
-		r = in->health != NULL ? listen_all(in) : E_NOMEM;
+		in->accepted = accepted_new(in);
+		r = in->health != NULL && in->accepted != NULL ? listen_all(in) : E_NOMEM;
 	}
 	return r;
 }
@@ -155,6 +157,7 @@ ingress_free(struct ingress *in)
 		runlink_free_all(in);
 	in->http = http_server_free(in->http);
 	drop_exchanges(in);
+	in->accepted = accepted_free(in->accepted);
 	in->runlinks = map_free(in->runlinks);
 	free(in->shards);
 	in->limit_login = limiter_free(in->limit_login);

@@ -29,6 +29,7 @@
 #define HEALTH_EVERY_MS    1000
 #define STORAGE_TROUBLE_MS 10000 /* A lost commit is told by /healthz for so long. */
 
+struct accepted;
 struct exchange;
 struct health;
 struct limiter;
@@ -60,6 +61,7 @@ struct ingress {
 	LIST_HEAD(, shard_call) calls;
 	struct map *runlinks; /* By run id: struct runlink. */
 	struct health *health;
+	struct accepted *accepted; /* Rows on their way into the index. */
 	/* Chores. */
 	struct actor_timer *settle_timer, *sweep_timer;
 	int settling;                  /* Settlements on their way. */

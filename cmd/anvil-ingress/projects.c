@@ -1,6 +1,7 @@
 /* Projects: list, one in detail, a new one, changes (http-api 6). */
 #include <string.h>
 
+#include "cmd/anvil-ingress/accepted.h"
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/create.h"
 #include "cmd/anvil-ingress/routes.h"
@@ -36,6 +37,7 @@ list_turn(void *arg, struct turn *t)
 void
 route_list_projects(struct exchange *x)
 {
+	accepted_flush(x->in->accepted);
 	exchange_do(x, 0, list_turn);
 }
 
@@ -143,6 +145,7 @@ route_get_project(struct exchange *x)
 {
 	struct detail *d;
 
+	accepted_flush(x->in->accepted);
 	if (routes_find_project(x) < 0)
 		return;
 	d = arena_alloc(x->arena, sizeof(*d));

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cmd/anvil-ingress/accepted.h"
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/links.h"
 #include "cmd/anvil-ingress/rows.h"
@@ -140,6 +141,7 @@ run_find(struct exchange *x, struct run_known *k, run_find_fn *next)
 		not_found(x);
 		return;
 	}
+	accepted_flush(x->in->accepted);
 	x->work = k;
 	r = exchange_turn(x, 0, index_turn);
 	x->work = NULL;

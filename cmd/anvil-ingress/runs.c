@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd/anvil-ingress/accept.h"
+#include "cmd/anvil-ingress/accepted.h"
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/cursor.h"
 #include "cmd/anvil-ingress/query.h"
@@ -54,6 +55,7 @@ route_list_runs(struct exchange *x)
 	char before[ID_SIZE];
 	struct index_run_page page = { .before_id = NULL };
 
+	accepted_flush(x->in->accepted);
 	if (routes_find_project(x) < 0 ||
 	    routes_query(x, "limit", "Integer", &limit_text) < 0 ||
 	    routes_query(x, "cursor", "String", &cursor) < 0)
