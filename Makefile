@@ -20,7 +20,7 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-protot
 	-Wformat=2 -Wundef -Wpointer-arith -Wcast-qual -Wwrite-strings -Werror
 CPPFLAGS_ALL = -D_GNU_SOURCE -DANVIL_VERSION='"$(VERSION)"' -I. -Ibuild $(CPPFLAGS)
 HARDEN := -fstack-protector-strong -fPIE -fstack-clash-protection -fcf-protection
-LDHARDEN := -pie -Wl,-z,relro,-z,now,-z,noexecstack
+LDHARDEN := -Wl,-z,relro,-z,now,-z,noexecstack
 
 FLAVOUR_release := -O2 -D_FORTIFY_SOURCE=2
 FLAVOUR_asan := -O1 -DANVIL_FAULTS -fno-omit-frame-pointer -fsanitize=address,undefined \
@@ -70,7 +70,8 @@ group = -Wl,--start-group $(1) -Wl,--end-group
 # V=1 shows the commands themselves.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) '$(or $(2),$@)')
-link = $(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $(LINK_$(@F)) -o $@
+link = $(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $(LINK_$(@F)) \
+	$(if $(filter $(STATIC_PROGRAMS),$(@F)),-static-pie,-pie) -o $@
 
 # remember,FILE,TEXT: rewrites the file when its text is another one, so that what depends on
 # it is made again when a flag changes or a source goes.
@@ -182,7 +183,7 @@ $(B)/$(1): FORCE | $(GEN_H)
 ,
 $(B)/$(1): $(B)/cmd/$(1)/main.o $(B)/cmd/$(1).a $$(call needs,cmd/$(1))
 	$$(call say,LINK)
-	$$(link) $(if $(filter $(STATIC_PROGRAMS),$(1)),-static-pie) $$< \
+	$$(link) $$< \
 	    $$(call group,$$(filter %.a,$$^)) $(if $(filter $(STATIC_PROGRAMS),$(1)),,$$(LIBS))
 )
 endef
