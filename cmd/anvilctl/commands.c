@@ -51,7 +51,7 @@ print_commands(FILE *out, const char *group)
 	for (size_t i = 0; commands[i] != NULL; i++) {
 		const struct command *c = commands[i];
 
-		if (n > 0 && (strncmp(c->name, group, n) != 0 || c->name[n] != ' '))
+		if (group != NULL && (strncmp(c->name, group, n) != 0 || c->name[n] != ' '))
 			continue;
 		(void)snprintf(left, sizeof(left), "%s %s", c->name, c->words);
 		print_pair(out, left, c->summary);

@@ -164,13 +164,10 @@ follow_log(struct ctl *ctl, const struct place *run, int until_end, enum run_sta
 	for (;;) {
 		const char *who = "";
 		int r = look(&f, &who);
-
 		/* Processes are restarted, and a run that has ended leaves. */
-		if (r < 0 &&
-		    (!err_retryable(r) || mono_diff_ms(good, clock_mono()) > PATIENCE_MS) &&
-		    r != E_NOENT)
-			return ctl_explain(ctl, who, r);
-		if (r == E_NOENT && mono_diff_ms(good, clock_mono()) > PATIENCE_MS)
+		int passing = err_retryable(r) || r == E_NOENT;
+
+		if (r < 0 && (!passing || mono_diff_ms(good, clock_mono()) > PATIENCE_MS))
 			return ctl_explain(ctl, who, r);
 		if (r == 0)
 			good = clock_mono();

@@ -127,6 +127,7 @@ table_add_time(struct table *t, int64_t wall_ms)
 size_t
 table_nrows(const struct table *t)
 {
+	must(t->ncolumns > 0);
 	return t->ncells / t->ncolumns;
 }
 

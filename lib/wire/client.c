@@ -219,11 +219,12 @@ client_call(struct client *c, const char *address, const char *method, const str
 {
 	struct rpc_call_opts opts = { .deadline_ms = deadline_ms };
 	struct waiting w = { .client = c, .reply = ret };
-	struct client_link *l;
+	struct client_link *l = NULL;
 
 	*ret = (struct client_reply) { .err = get_link(c, address, &l) };
 	if (ret->err < 0)
 		return ret->err;
+	must(l != NULL);
 	ret->reached = 1;
 	ret->err = rpc_send(link_peer(l->link), method, params, &opts, on_answer, &w);
 	/* The deadline sees to it that this ends. */
