@@ -90,22 +90,6 @@ startup_listen(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 
 /* ---- the actor itself ---- */
 
-extern const struct store_migration schema_supervisor[];
-extern const size_t schema_supervisor_count;
-
-static const struct store_stmt_row supervisor_stmts[] = {
-#define STMT(name, nparams, sql) { #name, nparams, sql },
-#include "schema/supervisor.stmt.def"
-#undef STMT
-};
-
-const struct store_desc supervisor_store = { .name = "supervisor",
-	.migrations = schema_supervisor,
-	.nmigrations = &schema_supervisor_count,
-	.stmts = supervisor_stmts,
-	.nstmts = ARRAY_LEN(supervisor_stmts),
-	.sync = STORE_SYNC_FULL };
-
 /* Its children are known to it before anybody else knows them. */
 static int
 check_hello(void *ctx, struct rpc_peer *p, const struct hello *h)

@@ -15,12 +15,6 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-struct stmt *
-sup_stmt(struct turn *t, enum supervisor_stmt which)
-{
-	return store_stmt(t->store, (unsigned)which);
-}
-
 int
 sup_write(struct supervisor *s, int (*fn)(void *arg, struct turn *t), void *arg)
 {
