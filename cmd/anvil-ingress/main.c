@@ -70,6 +70,12 @@ on_end(void *ctx)
 	(void)ingress_free(ctx);
 }
 
+static const struct rule_ctx *
+rules(void *ctx)
+{
+	return &((const struct ingress *)ctx)->rules;
+}
+
 static const struct actor_desc desc = { .role = ROLE_INGRESS,
 	.methods = ingress_methods,
 	.nmethods = &ingress_methods_count,
@@ -77,6 +83,7 @@ static const struct actor_desc desc = { .role = ROLE_INGRESS,
 	.store = &index_store,
 	.nworkers = 1,
 	.inspect = inspect,
+	.rules = rules,
 	.doing = doing,
 	.on_drain = on_drain,
 	.on_end = on_end };

@@ -220,47 +220,17 @@ discover_decode(struct codec *c, const json_t *params, void *ret)
 	return json_object_size(params) == 0 ? 0 : E_PARAMS;
 }
 
-/* The program's document with the methods and types of actor.json added. */
-static int
-merge_documents(const char *own, struct buf *out)
-{
-	CLEANUP(json_unrefp) json_t *doc = NULL;
-	CLEANUP(json_unrefp) json_t *common = NULL;
-	const char *base = actor_document();
-	json_t *schemas;
-	int r = json_text_parse(base, strlen(base), RPC_DEPTH_MAX, &common);
-
-	if (own == NULL)
-		return r < 0 ? r : buf_add_str(out, base);
-	if (r == 0)
-		r = json_text_parse(own, strlen(own), RPC_DEPTH_MAX, &doc);
-	if (r < 0)
-		return r;
-	schemas = json_object_get(json_object_get(doc, "components"), "schemas");
-	if (json_array_extend(
-		json_object_get(doc, "methods"), json_object_get(common, "methods")) < 0 ||
-	    (schemas != NULL &&
-		json_object_update_missing(schemas,
-		    json_object_get(json_object_get(common, "components"), "schemas")) < 0))
-		return E_NOMEM;
-	return json_text_dump(out, doc);
-}
-
 static int
 discover_run(void *ctx, struct turn *t, const void *params, void *ret)
 {
 	struct discover_result *result = ret;
-	struct actor *a = ctx;
-
-	int r;
+	const struct actor *a = ctx;
 
 	(void)t;
 	(void)params;
-	r = merge_documents(
-	    a->desc->document != NULL ? a->desc->document() : NULL, &result->text);
-	if (r < 0)
-		buf_done(&result->text);
-	return r;
+	/* A program's document has the methods of every actor as well. */
+	return buf_add_str(
+	    &result->text, a->desc->document != NULL ? a->desc->document() : actor_document());
 }
 
 static int

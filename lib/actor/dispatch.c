@@ -102,7 +102,7 @@ decode(struct actor *a, struct rpc_request *req, struct method_entry *m, void **
 	void *params = arena_alloc(a->arena, m->row->params_size);
 	int r = params == NULL ? E_NOMEM : 0;
 
-	codec_init(&c, a->arena, NULL);
+	codec_init(&c, a->arena, a->desc->rules != NULL ? a->desc->rules(a->ctx) : NULL);
 	c.lenient = m->row->notification;
 	if (r == 0 && m->row->decode != NULL)
 		r = m->row->decode(&c, req->params, params);

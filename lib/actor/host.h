@@ -21,6 +21,7 @@
 
 struct actor;
 struct event_base;
+struct rule_ctx;
 
 /* What a kind of actor is.  Constant for the process, borrowed. */
 struct actor_desc {
@@ -52,6 +53,9 @@ struct actor_desc {
 	void (*on_peer_down)(void *ctx, struct rpc_peer *p);
 	/* The link to the supervisor is up, for the first time or again. */
 	void (*on_supervisor_up)(void *ctx, struct rpc_peer *p);
+	/* How the fields of params are judged (repositories.* of the configuration); NULL: as
+	 * by default. */
+	const struct rule_ctx *(*rules)(void *ctx);
 	/* A run tells the supervisor that it serves; every other role does in any case. */
 	int says_ready;
 	/* Its store is not what others rest on: when a commit's outcome is unknown it goes on,
