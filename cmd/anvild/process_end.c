@@ -71,7 +71,7 @@ process_end_parse(const char *text, struct process_end *ret)
 		end.rebooted = 1;
 	} else if (json_object_get(tree, "abandoned") != NULL) {
 		end.abandoned = 1;
-	} else if ((v = json_object_get(tree, "error")) != NULL) {
+	} else if (json_is_string(v = json_object_get(tree, "error"))) {
 		(void)snprintf(end.error, sizeof(end.error), "%s", json_string_value(v));
 	}
 	json_decref(tree);
