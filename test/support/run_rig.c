@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gen/actor.h"
+#include "gen/supervisor.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -176,6 +178,60 @@ static const struct actor_desc shard_desc = {
 	.role = ROLE_PROJECT, .methods = shard_methods, .nmethods = &shard_nmethods
 };
 
+/* ---- the supervisor ---- */
+
+static int
+ready_decode(struct codec *c, const json_t *params, void *ret)
+{
+	return codec_decode(c, &supervisor_ready_params_codec, params, ret);
+}
+
+static int
+ready_encode(struct buf *out, const void *result)
+{
+	return codec_encode(out, &supervisor_ready_result_codec, result);
+}
+
+static int
+ready(void *ctx, struct turn *t, const void *params, void *result)
+{
+	struct run_rig *g = ctx;
+	struct supervisor_ready_result *ret = result;
+
+	(void)t;
+	(void)params;
+	g->nready++;
+	ret->kind = SUPERVISOR_READY_OK;
+	return 0;
+}
+
+/* Who may come in as a shard. */
+static void
+announce(void *ctx, struct rpc_peer *p)
+{
+	struct peer shard = { "project/0", getpid() };
+	struct actor_peers_params params = { .peers = &shard, .npeers = 1 };
+
+	(void)ctx;
+	must(actor_peers_send(p, NULL, &params) == 0);
+}
+
+static const struct rpc_method super_methods[] = {
+	{ .name = "supervisor.ready",
+	    .from = ROLE_RUN,
+	    .turn = RPC_TURN_NONE,
+	    .params_size = sizeof(struct supervisor_ready_params),
+	    .result_size = sizeof(struct supervisor_ready_result),
+	    .decode = ready_decode,
+	    .run = ready,
+	    .encode = ready_encode },
+};
+static const size_t super_nmethods = ARRAY_LEN(super_methods);
+static const struct actor_desc super_desc = { .role = ROLE_SUPERVISOR,
+	.methods = super_methods,
+	.nmethods = &super_nmethods,
+	.on_peer_up = announce };
+
 /* ---- place ---- */
 
 int
@@ -220,14 +276,16 @@ run_rig_commit(struct run_rig *g, const char *config)
 	run_rig_sh(g, "git add -A; git commit -q --allow-empty -m x");
 }
 
-static void
-make_shard(struct run_rig *g)
+static struct actor *
+make_actor(struct run_rig *g, const struct actor_desc *desc, const char *address)
 {
-	struct actor_place place = { .address = "project/0", .runtime_dir = g->runtime };
+	struct actor_place place = { .address = address, .runtime_dir = g->runtime };
+	struct actor *a = NULL;
 	char *why = NULL;
 
-	must(actor_new(&shard_desc, &place, &g->shard, &why) == 0);
-	actor_set_ctx(g->shard, g);
+	must(actor_new(desc, &place, &a, &why) == 0);
+	actor_set_ctx(a, g);
+	return a;
 }
 
 void
@@ -242,6 +300,7 @@ run_rig_init(struct run_rig *g)
 		.epoch = 1,
 		.heartbeat_ms = 5000,
 		.pid = -1,
+		.mirror_fd = -1,
 		.pidfd = -1 };
 	g->dir = scratch_new();
 	(void)snprintf(g->data, sizeof(g->data), "%s/data", g->dir);
@@ -257,7 +316,8 @@ run_rig_init(struct run_rig *g)
 	id_hex32(g->spawn_id);
 	id_hex32(g->lease_id);
 	run_rig_sh(g, "git init -q -b main; mkdir -p sub; echo text > sub/file");
-	make_shard(g);
+	g->shard = make_actor(g, &shard_desc, "project/0");
+	g->super = make_actor(g, &super_desc, "supervisor");
 }
 
 void
@@ -268,7 +328,9 @@ run_rig_done(struct run_rig *g)
 		(void)waitpid(g->pid, NULL, 0);
 	}
 	io_close(&g->pidfd);
+	io_close(&g->mirror_fd);
 	g->shard = actor_free(g->shard);
+	g->super = actor_free(g->super);
 	scratch_free(g->dir);
 	g->dir = NULL;
 }
@@ -285,9 +347,9 @@ start_object(const struct run_rig *g)
 	    "{\"config\":{\"version\":1,\"data_dir\":\"%s\",\"runtime_dir\":\"%s\","
 	    "\"runs\":{\"sandbox\":\"%s\",\"max_timeout_seconds\":%lld,"
 	    "\"max_log_bytes\":%lld},\"repositories\":{\"allow_local\":true}},"
-	    "\"keys\":%s,\"supervisorPid\":0,\"bootId\":\"x\"}",
+	    "\"keys\":%s,\"supervisorPid\":%d,\"bootId\":\"x\"}",
 	    g->data, g->runtime, g->sandbox, (long long)g->max_timeout_s,
-	    (long long)g->max_log_bytes, g->keys != NULL ? g->keys : "null");
+	    (long long)g->max_log_bytes, g->keys != NULL ? g->keys : "null", (int)getpid());
 	must(fd >= 0 && !b.failed && io_write_all(fd, b.data, b.len) == 0);
 	must(lseek(fd, 0, SEEK_SET) == 0);
 	return fd;
@@ -345,7 +407,13 @@ run_rig_until(struct run_rig *g, int (*until)(struct run_rig *g))
 	struct mono_time limit = mono_add_ms(clock_mono(), PATIENCE_MS);
 
 	while (!until(g)) {
-		must(mono_diff_us(clock_mono(), limit) > 0);
+		if (mono_diff_us(clock_mono(), limit) <= 0) {
+			CLEANUP_FREE char *events = run_rig_events(g);
+
+			(void)fprintf(stderr, "waited too long\n%s\n", events);
+			abort();
+		}
+		actor_step(g->super);
 		actor_step(g->shard);
 		(void)poll(NULL, 0, 1);
 	}
@@ -373,6 +441,67 @@ run_rig_run(struct run_rig *g)
 {
 	run_rig_start(g);
 	return run_rig_wait(g);
+}
+
+void
+run_rig_hold_mirror(struct run_rig *g)
+{
+	CLEANUP_FREE char *dir = mem_format("%s/cache", g->data);
+	CLEANUP_FREE char *name = mem_format("%s.lock", g->project_id);
+	int fd;
+
+	must(dir != NULL && name != NULL && io_mkdirs(dir, 0700) == 0);
+	fd = io_open_dir(AT_FDCWD, dir);
+	must(fd >= 0 && io_lock_file(fd, name, &g->mirror_fd) == 0);
+	io_close(&fd);
+}
+
+void
+run_rig_free_mirror(struct run_rig *g)
+{
+	io_close(&g->mirror_fd);
+}
+
+static void
+on_concluded(void *arg, int err, const struct run_conclude_result *res)
+{
+	struct run_rig *g = arg;
+
+	must(err == 0 && res->kind == RUN_CONCLUDE_TERMINAL);
+	g->concluded = res->u.terminal;
+	g->concluded.error_message = NULL;
+	g->answered = 1;
+}
+
+static void
+on_run_up(void *arg, struct link *l, struct rpc_peer *p)
+{
+	struct run_rig *g = arg;
+	struct run_conclude_params params = { g->epoch, FAILURE_CODE_RUNNER_LOST,
+		"The process that executed this run ended unexpectedly (signal 9 (SIGKILL))." };
+
+	(void)l;
+	must(run_conclude_call(p, NULL, &params, on_concluded, g) == 0);
+}
+
+static int
+is_answered(struct run_rig *g)
+{
+	return g->answered;
+}
+
+void
+run_rig_conclude(struct run_rig *g)
+{
+	static const struct link_ops ops = { .on_up = on_run_up };
+	char address[ID_SIZE + 4];
+	struct link *l;
+
+	(void)snprintf(address, sizeof(address), "run/%s", g->run_id);
+	l = actor_link(g->shard, address, &ops, g);
+	must(l != NULL);
+	run_rig_until(g, is_answered);
+	(void)actor_unlink(g->shard, l);
 }
 
 /* ---- what it left ---- */

@@ -1,7 +1,7 @@
 /*
  * test/support/run_rig.h -- a real anvil-run against a shard that a test plays.
  *
- * The shard answers as the test has set it up and writes down what it was told.  bwrap refuses
+ * The rig is the supervisor as well, as far as a run needs one.  The shard answers as the test has set it up and writes down what it was told.  bwrap refuses
  * root, so a rig made by root becomes nobody first, for good.
  */
 #ifndef TEST_SUPPORT_RUN_RIG_H
@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "gen/project.h"
+#include "gen/run.h"
 #include "lib/actor/actor.h"
 #include "lib/base/id.h"
 #include "lib/record/record.h"
@@ -19,7 +20,7 @@
 struct run_rig {
 	char *dir; /* Owned; data/, run/ and repo/ are beneath it. */
 	char data[128], runtime[128], repo[128], url[144];
-	struct actor *shard;
+	struct actor *shard, *super;
 	char run_id[ID_SIZE], project_id[ID_SIZE], user_id[ID_SIZE];
 	char spawn_id[ID_HEX32_SIZE], lease_id[ID_HEX32_SIZE];
 
@@ -45,6 +46,7 @@ struct run_rig {
 	int refuse_release; /* 1: cancel_requested. */
 
 	/* What it was told. */
+	int nready;
 	int nclaims, nbeats, ncommits, nreleases, nfinals;
 	enum run_status beats[RUN_RIG_BEATS];
 	char sha[72];
@@ -52,6 +54,11 @@ struct run_rig {
 	char message[8192];
 	enum release_reason release_reason;
 	struct rpc_peer *channel; /* Of the newest claim or heartbeat. */
+
+	/* Of run_rig_conclude(). */
+	struct run_conclude_terminal concluded; /* Without its text. */
+	int answered;
+	int mirror_fd; /* Holds the mirror's lock; -1: free. */
 
 	/* The process. */
 	pid_t pid;
@@ -79,6 +86,12 @@ void run_rig_until(struct run_rig *g, int (*until)(struct run_rig *g));
 int run_rig_wait(struct run_rig *g);
 /* run_rig_start() and run_rig_wait(). */
 int run_rig_run(struct run_rig *g);
+
+/* The checkout of the run waits while it is held. */
+void run_rig_hold_mirror(struct run_rig *g);
+void run_rig_free_mirror(struct run_rig *g);
+/* run.conclude with runner_lost to the process of run_rig_serve(). */
+void run_rig_conclude(struct run_rig *g);
 
 /* The record that it left; the caller frees. */
 struct record *run_rig_record(struct run_rig *g);
