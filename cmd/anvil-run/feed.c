@@ -7,7 +7,8 @@
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 
-#define GROUP_BYTES ((size_t)256 << 10) /* Of one transaction, about. */
+#define GROUP_BYTES  ((size_t)896 << 10) /* Of one transaction, and at most a read more. */
+#define BEHIND_BYTES ((size_t)256 << 10) /* Gathered while the last job was stored.      */
 
 struct feed {
 	struct job job;
@@ -127,8 +128,10 @@ work(struct job *j, struct desk *d)
 	struct feed *f = (struct feed *)j;
 	int r = desk_open(d);
 
-	if (r == 0)
+	if (r == 0) {
+		record_set_hurry(d->record, f->job.bytes >= BEHIND_BYTES);
 		r = store_rows(d);
+	}
 	while (r == 0 && !STAILQ_EMPTY(&f->blocks)) {
 		r = feed_group(f, d);
 		if (r == 0)
