@@ -322,8 +322,8 @@ system_await(
 	return -1;
 }
 
-json_t *
-system_rpc(struct system *s, const char *address, const char *method, const char *params)
+static json_t *
+call(struct system *s, const char *address, const char *method, const char *params, int tell)
 {
 	struct buf text = BUF_INIT;
 	struct client_reply reply;
@@ -332,12 +332,24 @@ system_rpc(struct system *s, const char *address, const char *method, const char
 	buf_add_str(&text, params != NULL ? params : "{}");
 	if (client_call(s->ctl, address, method, &text, 10000, &reply) == 0)
 		result = json_deep_copy(reply.result);
-	else
+	else if (tell)
 		(void)fprintf(stderr, "bench: %s %s: %s\n", address, method,
 		    reply.message != NULL ? reply.message : err_text(reply.err));
 	client_forget(s->ctl);
 	buf_done(&text);
 	return result;
+}
+
+json_t *
+system_rpc_try(struct system *s, const char *address, const char *method, const char *params)
+{
+	return call(s, address, method, params, 0);
+}
+
+json_t *
+system_rpc(struct system *s, const char *address, const char *method, const char *params)
+{
+	return call(s, address, method, params, 1);
 }
 
 int

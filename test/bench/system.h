@@ -44,7 +44,9 @@ int system_await(
     struct system *s, const char *project_id, const char *run_id, int pause_us, int limit_s);
 
 /* One call in the role ctl; ${params} as text.  The result is owned by the caller; NULL: it
- * failed. */
+ * failed, which the second one tells. */
+json_t *
+system_rpc_try(struct system *s, const char *address, const char *method, const char *params);
 json_t *
 system_rpc(struct system *s, const char *address, const char *method, const char *params);
 
