@@ -62,20 +62,24 @@ read_keys(struct supervisor *s, const struct place_user *u, char why[STARTUP_WHY
 /* ---- sockets ---- */
 
 /* An ingress that a killed supervisor left holds its sockets until it is ended, which only the
- * store can tell how; ports below 1024 can be had only before that.  So: all that can be had now,
- * the others once more afterwards. */
+ * store can tell how; ports below 1024 can be had only before that.  So: before we become
+ * ${u} all that can be had, and afterwards (NULL) the others. */
 static int
-open_listeners(struct supervisor *s, int last_try, char why[STARTUP_WHY_SIZE])
+open_listeners(struct supervisor *s, const struct place_user *u, char why[STARTUP_WHY_SIZE])
 {
 	if (s->listeners.from_systemd)
 		return 0;
 	for (size_t i = 0; i < s->config->listen.n; i++) {
+		const char *address = s->config->listen.at[i];
 		int r;
 
 		if (s->listening[i])
 			continue;
-		r = listeners_add(&s->listeners, s->config->listen.at[i], why);
-		if (r < 0 && (r != E_EXISTS || last_try))
+		r = listeners_add(&s->listeners, address, why);
+		/* The user has to be able to replace it, later and without us. */
+		if (r == 0 && u != NULL && geteuid() == 0 && strncmp(address, "unix:", 5) == 0)
+			r = chown(address + 5, u->uid, u->gid) < 0 ? E_SYS : 0;
+		if (r < 0 && (r != E_EXISTS || u == NULL))
 			return r;
 		s->listening[i] = r == 0;
 	}
@@ -85,7 +89,7 @@ open_listeners(struct supervisor *s, int last_try, char why[STARTUP_WHY_SIZE])
 int
 startup_listen(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 {
-	return open_listeners(s, 1, why);
+	return open_listeners(s, NULL, why);
 }
 
 /* ---- the actor itself ---- */
@@ -218,7 +222,7 @@ become_user(struct supervisor *s, const struct place_user *u, char why[STARTUP_W
 	if (r == 0)
 		r = read_keys(s, u, why);
 	if (r == 0)
-		r = open_listeners(s, 0, why);
+		r = open_listeners(s, u, why);
 	if (r == 0)
 		r = place_user_become(u, why);
 	/* What a dying run leaves running becomes ours, and is ended. */

@@ -32,7 +32,7 @@ give_up(const struct super_rig *g, const char *what)
 	CLEANUP(buf_done) struct buf b = BUF_INIT;
 
 	if (io_read_file(AT_FDCWD, g->log, 1 << 20, &b) == 0)
-		print_message("%.*s\n", (int)b.len, (const char *)b.data);
+		(void)fprintf(stderr, "%.*s\n", (int)b.len, (const char *)b.data);
 	fail_msg("%s", what);
 	abort();
 }
