@@ -14,14 +14,14 @@ is_word(const struct proc_option *row)
 static void
 print_help(const struct proc_role *role)
 {
-	printf("%s -- %s\n\nusage: %s", role->program, role->summary, role->program);
+	printf("usage: %s", role->program);
 	for (size_t i = 0; i < role->noptions; i++) {
 		const struct proc_option *row = &role->options[i];
 
 		printf(row->required ? " %s%s%s" : " [%s%s%s]", row->name,
 		    row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
 	}
-	printf(" [--check]\n\nStarted by anvild alone; see anvild(8).\n\n");
+	printf(" [--check]\n\n%s.\nStarted by anvild alone; see anvild(8).\n\n", role->summary);
 	for (size_t i = 0; i < role->noptions; i++) {
 		const struct proc_option *row = &role->options[i];
 		int n = printf("  %s %s", row->name, row->value != NULL ? row->value : "");
@@ -29,8 +29,8 @@ print_help(const struct proc_role *role)
 		printf("%*s%s\n", n < 24 ? 24 - n : 1, "", row->help);
 	}
 	printf("  --check               opens the store, reports its state, and ends\n"
-	       "  --version             prints the version\n"
-	       "  --help                prints this\n");
+	       "  -V, --version         prints the version\n"
+	       "  -h, --help            prints this\n");
 }
 
 void
@@ -73,11 +73,11 @@ options_read(struct options *o, const struct proc_role *role, int argc, char *ar
 	for (int i = 1; i < argc; i++) {
 		size_t row;
 
-		if (strcmp(argv[i], "--help") == 0) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
 			print_help(role);
 			exit(0);
 		}
-		if (strcmp(argv[i], "--version") == 0) {
+		if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0) {
 			printf("%s %s\n", role->program, base_version());
 			exit(0);
 		}

@@ -7,14 +7,16 @@ for program in anvild anvil-ingress anvil-project anvil-run anvilctl; do
 	[ -x "$BUILD/$program" ] || fail "$program is not built"
 	for option in --help -h; do
 		expect_exit 0 "$BUILD/$program" $option
-		expect_match "$(head -n 1 "$T/out")" "^usage: $program( |\$)" "help of $program"
+		grep -qE "^usage: $program( |\$)" "$T/out" || fail "help of $program: $(cat "$T/out")"
 		expect "$(cat "$T/err")" "" "standard error of $program $option"
 	done
 	for option in --version -V; do
 		expect_exit 0 "$BUILD/$program" $option
 		expect "$(cat "$T/out")" "$program $version" "version of $program"
 	done
-	expect_exit 2 "$BUILD/$program" --no-such-option
+	usage=64
+	[[ $program == anvil-* ]] || usage=2
+	expect_exit $usage "$BUILD/$program" --no-such-option
 	expect "$(cat "$T/out")" "" "standard output of $program --no-such-option"
 	expect_match "$(cat "$T/err")" . "standard error of $program --no-such-option"
 done
@@ -31,8 +33,10 @@ for command in "anvil-ingress --listen-fds 1" "anvil-project 0" \
 done
 for command in "anvil-project" "anvil-project x" "anvil-project 64000" "anvil-run" "anvil-run run_short --project x" \
 	"anvil-ingress --listen-fds x" "anvilctl" "anvilctl nothing-of-the-kind" "anvilctl ps too many words" "anvild word"; do
+	usage=64
+	[[ $command == anvil-* ]] || usage=2
 	# shellcheck disable=SC2086 # words they are
-	expect_exit 2 "$BUILD/"$command
+	expect_exit $usage "$BUILD/"$command
 	expect_match "$(cat "$T/err")" . "standard error of $command"
 done
 

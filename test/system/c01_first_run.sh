@@ -34,8 +34,8 @@ expect "$(jq -c '.run | [.projectId, .triggerType, .branch, .commitSha, .exitCod
 	"[\"$project\",\"manual\",\"main\",\"$head\",0,null]" "run"
 expect "$(jq -c '[.steps[] | [.id, .position, .name, .status, .exitCode]]' <<<"$detail")" \
 	"[[\"$run:step:1\",1,\"files\",\"passed\",0],[\"$run:step:2\",2,\"commit\",\"passed\",0]]" steps
-expect "$(jq '[.recentLogs[].seq] == [range(.[0].seq; .[0].seq + length)] or
-	([.recentLogs[].seq] | . == sort)' <<<"$detail")" true "order of lines"
+expect "$(jq '[.recentLogs[].seq] as $s | $s == [range($s[0]; $s[0] + ($s | length))]' \
+	<<<"$detail")" true "order of lines"
 expect "$(jq -c '[.currentStep, .errorMessage, .firstSeq, .droppedBytes, .detailAvailable]' <<<"$detail")" \
 	'[null,null,1,0,true]' detail
 expect "$(jq '.run.queuedAt <= .run.startedAt and .run.startedAt <= .run.finishedAt' <<<"$detail")" true times

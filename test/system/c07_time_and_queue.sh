@@ -8,7 +8,7 @@
 		start 'sleep 300 & setsid sleep 301 & (sleep 302 & ) ; echo started' \
 		look '! pgrep -x sleep; echo "nothing is left"' >/dev/null
 	make_steps_repo "$T/pipe" \
-		hold 'setsid sleep 300 & echo "the step ends"' after 'echo "the next one runs"' >/dev/null
+		hold 'setsid sleep 300 & while [ "$(cat /proc/$!/comm)" != sleep ]; do :; done; echo "the step ends"' after 'echo "the next one runs"' >/dev/null
 	TIMEOUT_SECONDS=2 make_steps_repo "$T/late" \
 		fine 'echo fine' slow 'echo waiting; sleep 300' never 'echo never' >/dev/null
 	make_steps_repo "$T/queue" wait 'echo begun; '"$HOLD"'' >/dev/null

@@ -8,11 +8,11 @@ make_steps_repo "$T/src" \
 echo "dir=$PWD"
 echo "init=$(tr "\0" " " </proc/1/cmdline)"
 echo "processes=$(ls -d /proc/[0-9]* | wc -l)"
-echo "fds=$(cd /proc/$$/fd && echo *)"
+ls /proc/$$/fd >"$TMPDIR/fds"; echo "fds=$(xargs <"$TMPDIR/fds")"
 for fd in 0 1 2; do echo "fd$fd=$(readlink /proc/$$/fd/$fd)"; done
 echo "umask=$(umask)"
 echo "session=$(ps -o sid= -p $$ | tr -d " ")=$$"
-grep -E "^(NoNewPrivs|CapEff|CapBnd|SigBlk|SigIgn|SigCgt)" /proc/$$/status
+grep -E "^(NoNewPrivs|CapEff|CapBnd|SigBlk|SigIgn|SigCgt)" /proc/self/status
 echo "core=$(ulimit -c)"
 echo "oom=$(cat /proc/$$/oom_score_adj)"
 env -0 | sort -z | tr "\0" "\n" | sed "s/^/env /"

@@ -39,4 +39,5 @@ let_go "$run"
 wait_for 20 "log_of $run | grep -q ended"
 kill -KILL "$(pgrep -f "^$BUILD/anvil-project 0" -P "$ANVILD")"
 has_ended "$run" passed
+wait_for 20 "! is_alive $(pid_of "run/$run")"
 stop_all
