@@ -48,11 +48,12 @@ struct single {
 static void
 single_open(struct single *f, const char *dir)
 {
-	struct store_desc desc = ledger_store;
+	static struct store_desc desc; /* The store goes on using it. */
 	char path[128], *why = NULL;
 	struct stmt *st;
 
 	/* The schema of the shards, and statements of our own. */
+	desc = ledger_store;
 	desc.stmts = rows;
 	desc.nstmts = ARRAY_LEN(rows);
 	(void)snprintf(path, sizeof(path), "%s/floor.db", dir);
