@@ -2,6 +2,7 @@
  * Opens project-<n>.db and nothing else; holds secrets only as ciphertext, and no key. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/shard.h"
@@ -11,6 +12,7 @@
 #include "lib/wire/wire.h"
 
 #define SHARD_LAST 63
+#define CHECK_PAGE 100
 
 static void
 on_peer_down(void *ctx, struct rpc_peer *p)
@@ -63,13 +65,42 @@ static const struct actor_desc desc = { .role = ROLE_PROJECT,
 	.on_peer_down = on_peer_down,
 	.on_supervisor_up = on_supervisor_up };
 
+/* "owner/project" of all that lives in it, so that nobody takes the shard away from them. */
+static int
+print_projects(const char *path, struct buf *out)
+{
+	CLEANUP(store_closep) struct store *s = NULL;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	const char *after = "";
+	size_t n = CHECK_PAGE;
+	int r = a == NULL ? E_NOMEM : store_open_reader(&ledger_store, path, 0, &s);
+
+	while (r == 0 && n == CHECK_PAGE) {
+		struct ledger_project *p;
+
+		r = ledger_project_list(s, a, after, CHECK_PAGE, &p, &n);
+		for (size_t i = 0; r == 0 && i < n; i++) {
+			/* Slugs need no escapes. */
+			(void)buf_printf(out, "%s\"%s/%s\"", *after != '\0' ? "," : "",
+			    p[i].owner_slug, p[i].project_slug);
+			after = p[i].project_id;
+		}
+	}
+	return r;
+}
+
 static int
 check(const char *path)
 {
+	CLEANUP(buf_done) struct buf projects = BUF_INIT;
 	CLEANUP_FREE char *why = NULL;
 	int r = store_check(&ledger_store, path, &why);
 
-	(void)printf("{\"store\":\"project\",\"ok\":%s}\n", r == 0 ? "true" : "false");
+	if (r == 0 && access(path, F_OK) == 0)
+		r = print_projects(path, &projects);
+	(void)printf("{\"store\":\"project\",\"version\":\"%s\",\"ok\":%s,\"projects\":[%s]}\n",
+	    base_version(), r == 0 ? "true" : "false",
+	    projects.len != 0 ? (const char *)buf_cstr(&projects) : "");
 	if (r < 0)
 		(void)fprintf(stderr, "anvil-project: %s\n", why != NULL ? why : err_text(r));
 	return r < 0;
@@ -105,8 +136,10 @@ main(int argc, char *argv[])
 
 	if (store == NULL || lock == NULL || address == NULL)
 		proc_die(p, "out of memory");
-	if (proc_wants_check(p))
+	if (proc_wants_check(p)) {
+		(void)proc_free(p);
 		return check(store);
+	}
 	a = proc_actor(p, &desc, &place, c->data_dir);
 	s = shard_new(p, a, number);
 	if (s == NULL)

@@ -15,6 +15,7 @@
 #include "cmd/anvild/serves.h"
 #include "cmd/anvild/signals.h"
 #include "cmd/anvild/supervisor.h"
+#include "cmd/anvild/surplus.h"
 #include "cmd/anvild/sweep.h"
 #include "gen/supervisor.h"
 #include "lib/base/io.h"
@@ -268,6 +269,8 @@ startup_prepare(struct supervisor *s, const struct options *o, char why[STARTUP_
 		r = place_lock(s->config->runtime_dir, &u, &s->lock_fd, why);
 	if (r == 0)
 		r = become_user(s, &u, why);
+	if (r == 0)
+		r = surplus_check(s, why, STARTUP_WHY_SIZE);
 	if (r == 0)
 		r = make_actor(s, why);
 	return r < 0 ? r : make_residents(s);

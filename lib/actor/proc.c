@@ -329,6 +329,14 @@ begin(struct proc *p)
 	return r;
 }
 
+struct proc *
+proc_free(struct proc *p)
+{
+	json_decref(p->start);
+	free(p);
+	return NULL;
+}
+
 int
 proc_run(struct proc *p, void *ctx)
 {
@@ -344,8 +352,7 @@ proc_run(struct proc *p, void *ctx)
 	if (p->actor->desc->on_end != NULL)
 		p->actor->desc->on_end(ctx);
 	p->actor = actor_free(p->actor);
-	json_decref(p->start);
-	free(p);
+	(void)proc_free(p);
 	return status;
 }
 

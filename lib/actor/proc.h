@@ -69,6 +69,8 @@ struct actor *proc_actor(struct proc *p, const struct actor_desc *desc,
 /* Links to the supervisor, calls supervisor.ready, runs the loop; frees actor and proc and
  * returns the exit status.  ${ctx}: of the actor's methods and callbacks. */
 int proc_run(struct proc *p, void *ctx);
+/* For a program that only checks: what proc_start() made.  NULL back. */
+struct proc *proc_free(struct proc *p);
 /* The link to the supervisor; NULL before proc_run(). */
 struct link *proc_supervisor(const struct proc *p);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/anvild/supervisor.h"
+#include "lib/base/arena.h"
 #include "lib/base/base.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
@@ -247,6 +248,62 @@ a_damaged_store_stops_the_start(void **state)
 	expect_said(g, "project-0.db");
 }
 
+static void
+make_project(struct super_rig *g, const char *name)
+{
+	CLEANUP(store_closep) struct store *s = NULL;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	CLEANUP_FREE char *path = mem_format("%s/%s", g->data, name);
+	struct ledger_project p = { .project_id = "prj_0000000000000000000001",
+		.owner_user_id = "usr_0000000000000000000001",
+		.owner_slug = "demo",
+		.project_slug = "hello",
+		.name = "Hello",
+		.repo_url = "https://example.test/hello.git",
+		.default_branch = "main",
+		.config_path = ".anvil.yml",
+		.created_at = 1 };
+	enum ledger_created created;
+	char *why = NULL;
+
+	assert_int_equal(io_mkdirs(g->data, 0700), 0);
+	super_rig_own(g, g->data);
+	assert_int_equal(store_open(&ledger_store, path, &s, &why), 0);
+	assert_int_equal(store_begin(s), 0);
+	assert_int_equal(ledger_project_create(s, a, &p, &created), 0);
+	assert_int_equal(store_commit(s), 0);
+	s = store_close(s);
+	super_rig_own(g, path);
+}
+
+static void
+fewer_shards_than_hold_projects_are_refused_with_the_list(void **state)
+{
+	struct super_rig *g = *state;
+
+	make_project(g, "project-2.db");
+	expect_refusal(g, "shards: 3 or more are needed, for shard 2 holds 1 projects");
+	expect_said(g, " demo/hello");
+	g->shards = 3;
+	super_rig_configure(g, "");
+	super_rig_start(g);
+	super_rig_wait_ready(g);
+}
+
+static void
+an_empty_shard_may_be_left_out(void **state)
+{
+	struct super_rig *g = *state;
+
+	super_rig_start(g);
+	super_rig_wait_ready(g);
+	super_rig_stop(g);
+	g->shards = 1;
+	super_rig_configure(g, "");
+	super_rig_start(g);
+	super_rig_wait_ready(g);
+}
+
 int
 main(void)
 {
@@ -263,6 +320,8 @@ main(void)
 		TEST(a_shards_store_of_a_newer_version_stops_the_start),
 		TEST(the_supervisors_store_of_a_newer_version_stops_the_start),
 		TEST(a_damaged_store_stops_the_start),
+		TEST(fewer_shards_than_hold_projects_are_refused_with_the_list),
+		TEST(an_empty_shard_may_be_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,15 @@
+/*
+ * cmd/anvild/surplus.h -- shards that the configuration leaves out, and who lives in them.
+ */
+#ifndef CMD_ANVILD_SURPLUS_H
+#define CMD_ANVILD_SURPLUS_H
+
+#include <stddef.h>
+
+struct supervisor;
+
+/* Asks `anvil-project N --check` for each store of a shard that will not run.  0, or E_BUSY: ${why}
+ * lists the projects to move first; or E_SYS when a store cannot be asked. */
+int surplus_check(const struct supervisor *s, char *why, size_t size);
+
+#endif
