@@ -2,7 +2,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
-#include "lib/store/store.h"
+#include "lib/store/priv.h"
 
 struct batch {
 	uint32_t magic;
@@ -62,7 +62,7 @@ batch_turn_begin(struct batch *b)
 		b->open = 1;
 		b->nturns = 0;
 	}
-	r = store_exec(b->store, "SAVEPOINT turn");
+	r = store_do(b->store, WORD_SAVEPOINT);
 	if (r < 0) {
 		(void)look(b);
 		return r;
@@ -82,7 +82,7 @@ batch_turn_end(struct batch *b, int keep)
 		return E_STORAGE;
 	/* ROLLBACK TO leaves the savepoint standing: RELEASE follows in either case. */
 	if ((!keep && store_exec(b->store, "ROLLBACK TO turn") < 0) ||
-	    store_exec(b->store, "RELEASE turn") < 0) {
+	    store_do(b->store, WORD_RELEASE) < 0) {
 		store_rollback(b->store);
 		b->lost = 1;
 	}

@@ -14,14 +14,25 @@ struct stmt {
 	int err;           /* of preparing or binding                       */
 };
 
+/* Statements of every store, which are made for each turn. */
+enum store_word {
+	WORD_BEGIN,
+	WORD_BEGIN_IMMEDIATE,
+	WORD_COMMIT,
+	WORD_SAVEPOINT,
+	WORD_RELEASE,
+	WORD_COUNT
+};
+
 struct store {
 	uint32_t magic;
 #define STORE_MAGIC 0x57f0e21b
 	const struct store_desc *desc;
 	sqlite3 *db;
 	char *path;
-	struct stmt *stmts; /* desc->nstmts */
-	int64_t wal_bytes;  /* of the log that are in use, as of the last commit here */
+	struct stmt *stmts;              /* desc->nstmts */
+	sqlite3_stmt *words[WORD_COUNT]; /* NULL: not prepared yet. */
+	int64_t wal_bytes; /* of the log that are in use, as of the last commit here */
 	/* Of a reader: when its statement has to end. */
 	int64_t limit_ms; /* 0: no limit */
 	int64_t until_us; /* monotonic   */
@@ -32,6 +43,8 @@ struct store {
 
 /* A result code of SQLite as an error of ours. */
 int store_error_of(sqlite3 *db, int rc);
+/* 0 or an error. */
+int store_do(struct store *s, enum store_word word);
 /* Opens the file, unchanged.  *ret is the caller's to close on failure too. */
 int store_connect(const char *path, int flags, sqlite3 **ret);
 /* Gives it the pragmas of every connection. */

@@ -202,6 +202,8 @@ store_close(struct store *s)
 	for (size_t i = 0; s->stmts != NULL && i < s->desc->nstmts; i++)
 		(void)sqlite3_finalize(s->stmts[i].raw);
 	free(s->stmts);
+	for (size_t i = 0; i < WORD_COUNT; i++)
+		(void)sqlite3_finalize(s->words[i]);
 	(void)sqlite3_close(s->db);
 	free(s->path);
 	s->magic = 0;
@@ -228,16 +230,36 @@ store_set_sync(struct store *s, enum store_sync sync)
 }
 
 int
+store_do(struct store *s, enum store_word word)
+{
+	static const char *const words[WORD_COUNT] = { "BEGIN", "BEGIN IMMEDIATE", "COMMIT",
+		"SAVEPOINT turn", "RELEASE turn" };
+	sqlite3_stmt **st = &s->words[word];
+	int rc = SQLITE_OK;
+
+	OBJ_CHECK(s, STORE_MAGIC);
+	if (*st == NULL)
+		rc = sqlite3_prepare_v3(
+		    s->db, words[word], -1, SQLITE_PREPARE_PERSISTENT, st, NULL);
+	if (rc == SQLITE_OK) {
+		(void)sqlite3_step(*st);
+		rc = sqlite3_reset(*st);
+	}
+	return store_error_of(s->db, rc);
+}
+
+int
 store_begin(struct store *s)
 {
-	return store_exec(
-	    s, sqlite3_db_readonly(s->db, "main") == 1 ? "BEGIN" : "BEGIN IMMEDIATE");
+	int readonly = sqlite3_db_readonly(s->db, "main") == 1;
+
+	return store_do(s, readonly ? WORD_BEGIN : WORD_BEGIN_IMMEDIATE);
 }
 
 int
 store_commit(struct store *s)
 {
-	int r = store_exec(s, "COMMIT");
+	int r = store_do(s, WORD_COMMIT);
 
 	/* A COMMIT that could not be done may leave the transaction open. */
 	if (r < 0)
