@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,11 +50,21 @@ static const char pragmas[] = "PRAGMA journal_mode=WAL;"
 			      "PRAGMA cell_size_check=ON;"
 			      "PRAGMA mmap_size=0;";
 
+/* Nobody asks how much memory SQLite has, and counting it takes a lock at each allocation. */
+static void
+count_no_memory(void)
+{
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 int
 store_connect(const char *path, int flags, sqlite3 **ret)
 {
-	int rc = sqlite3_open_v2(path, ret, flags | SQLITE_OPEN_NOMUTEX, store_vfs());
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int rc = pthread_once(&once, count_no_memory);
 
+	must(rc == 0);
+	rc = sqlite3_open_v2(path, ret, flags | SQLITE_OPEN_NOMUTEX, store_vfs());
 	if (rc != SQLITE_OK)
 		return store_error_of(*ret, rc);
 	(void)sqlite3_extended_result_codes(*ret, 1);
