@@ -131,8 +131,11 @@ main(int argc, char *argv[])
 
 	if (store == NULL || lock == NULL)
 		proc_die(p, "out of memory");
-	if (proc_wants_check(p))
+	if (proc_wants_check(p)) {
+		(void)config_free(c);
+		(void)proc_free(p);
 		return check(store);
+	}
 	in = ingress_new(p, c, nlisten);
 	if (in == NULL)
 		proc_die(p, "out of memory");
