@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cmd/anvil-run/journal.h"
-#include "cmd/anvil-run/run.h"
+#include "cmd/anvil-run/phases.h"
 #include "cmd/anvil-run/token.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cmd/anvil-run/journal.h"
-#include "cmd/anvil-run/run.h"
+#include "cmd/anvil-run/phases.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"

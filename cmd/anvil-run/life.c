@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "cmd/anvil-run/journal.h"
-#include "cmd/anvil-run/run.h"
+#include "cmd/anvil-run/phases.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
 #include "lib/base/io.h"

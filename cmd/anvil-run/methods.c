@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/anvil-run/run.h"
+#include "cmd/anvil-run/phases.h"
 #include "gen/run_methods.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"

@@ -2,7 +2,7 @@
  * (spec run 15).  It has no key, no network, and changes nothing but by run.conclude. */
 #include <stdlib.h>
 
-#include "cmd/anvil-run/run.h"
+#include "cmd/anvil-run/phases.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cmd/anvil-run/journal.h"
-#include "cmd/anvil-run/run.h"
+#include "cmd/anvil-run/phases.h"
 #include "cmd/anvil-run/stepenv.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"

@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "cmd/anvil-run/journal.h"
-#include "cmd/anvil-run/run.h"
+#include "cmd/anvil-run/phases.h"
 #include "lib/base/log.h"
 
 #define TIMEOUT_GRACE_MS    10000
