@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/anvil-run/phases.h"
 #include "gen/run.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
