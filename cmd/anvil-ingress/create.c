@@ -42,27 +42,37 @@ lost(void *arg)
 	finish_failed(c, HTTP_CODE_STORAGE_UNAVAILABLE);
 }
 
+/* One turn, and what goes on when its writes are on disk. */
+struct step {
+	struct create *c;
+	int (*fn)(struct create *c, struct turn *t);
+	void (*then)(void *create);
+	int ordered; /* `then` or lost() will tell the end. */
+};
+
 static int
-order(struct create *c, struct turn *t, void (*fn)(void *arg))
+step_turn(void *arg, struct turn *t)
 {
-	int r = turn_after_commit(t, fn, c, lost);
+	struct step *s = arg;
+	int r = s->fn(s->c, t);
 
 	if (r == 0)
-		*c->ordered = 1;
+		r = turn_after_commit(t, s->then, s->c, lost);
+	s->ordered = r == 0;
 	return r;
 }
 
 static void
-turn(struct create *c, int (*fn)(void *arg, struct turn *t))
+turn(struct create *c, int (*fn)(struct create *c, struct turn *t), void (*then)(void *create))
 {
+	struct step s = { .c = c, .fn = fn, .then = then };
 	/* ${c} and all that it borrows may be gone before the turn has ended. */
 	char request_id[RPC_REQUEST_ID_SIZE];
-	int ordered = 0, r;
+	int r;
 
 	(void)snprintf(request_id, sizeof(request_id), "%s", c->request_id);
-	c->ordered = &ordered;
-	r = actor_turn_for(c->in->actor, 1, request_id, fn, c);
-	if (ordered)
+	r = actor_turn_for(c->in->actor, 1, request_id, step_turn, &s);
+	if (s.ordered)
 		return;
 	if (r == E_EXISTS)
 		finish(c, CREATE_SLUG_TAKEN);
@@ -82,12 +92,9 @@ on_confirmed(void *arg)
 }
 
 static int
-confirm_turn(void *arg, struct turn *t)
+confirm_turn(struct create *c, struct turn *t)
 {
-	struct create *c = arg;
-	int r = index_project_confirm(t->store, c->id, c->project.shard);
-
-	return r < 0 ? r : order(c, t, on_confirmed);
+	return index_project_confirm(t->store, c->id, c->project.shard);
 }
 
 static void
@@ -99,19 +106,16 @@ on_taken_back(void *arg)
 }
 
 static int
-take_back_turn(void *arg, struct turn *t)
+take_back_turn(struct create *c, struct turn *t)
 {
-	struct create *c = arg;
-	int r = index_project_remove_unconfirmed(t->store, c->id);
-
-	return r < 0 ? r : order(c, t, on_taken_back);
+	return index_project_remove_unconfirmed(t->store, c->id);
 }
 
 static void
 take_back(struct create *c, enum http_code why)
 {
 	c->why = why;
-	turn(c, take_back_turn);
+	turn(c, take_back_turn, on_taken_back);
 }
 
 /* ---- nobody knows: look ---- */
@@ -135,7 +139,7 @@ on_looked(void *arg, int err, const struct project_get_detail_result *res)
 	shard_call_done(&c->call);
 	if (res->kind == PROJECT_GET_DETAIL_DETAIL) {
 		c->project.shard = c->call.shard;
-		turn(c, confirm_turn);
+		turn(c, confirm_turn, on_confirmed);
 	} else {
 		take_back(c, c->why);
 	}
@@ -199,7 +203,7 @@ on_created(void *arg, int err, const struct project_create_result *res)
 		return;
 	}
 	c->project.shard = c->call.shard;
-	turn(c, confirm_turn);
+	turn(c, confirm_turn, on_confirmed);
 }
 
 static int
@@ -249,9 +253,8 @@ on_added(void *arg)
 }
 
 static int
-add_turn(void *arg, struct turn *t)
+add_turn(struct create *c, struct turn *t)
 {
-	struct create *c = arg;
 	int64_t shard;
 	int r = index_project_choose_shard(t->store, (int64_t)c->in->nshards, &shard);
 
@@ -268,8 +271,7 @@ add_turn(void *arg, struct turn *t)
 		.shard = shard,
 		.created_at = t->now_ms,
 		.updated_at = t->now_ms };
-	r = index_project_add(t->store, &c->project);
-	return r < 0 ? r : order(c, t, on_added);
+	return index_project_add(t->store, &c->project);
 }
 
 void
@@ -286,5 +288,5 @@ create_start(struct create *c)
 	else if (r < 0)
 		finish_failed(c, HTTP_CODE_OVERLOADED);
 	else
-		turn(c, add_turn);
+		turn(c, add_turn, on_added);
 }

@@ -35,7 +35,6 @@ struct create {
 	char id[ID_SIZE];
 	struct vault_sealed sealed;
 	struct shard_call call;
-	int *ordered; /* Of the turn that runs: its effect will tell the end. */
 };
 
 void create_start(struct create *c);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cmd/anvil-ingress/accepted.h"
 #include "cmd/anvil-ingress/answer.h"
@@ -17,6 +18,8 @@
 #include "lib/base/log.h"
 #include "lib/base/map.h"
 #include "lib/base/mem.h"
+
+#define FDS_KEPT 256 /* descriptors that are not for clients */
 
 /* Host and port of `http[s]://host[:port][/path]`. */
 static void
@@ -90,6 +93,23 @@ ingress_set_actor(struct ingress *in, struct actor *a)
 	in->actor = a;
 }
 
+/* Each client is a descriptor; some are for stores, links and whatever a library opens. */
+static size_t
+room_for_clients(size_t wanted)
+{
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_NOFILE, &now) < 0)
+		return wanted;
+	if (now.rlim_cur < wanted + FDS_KEPT) {
+		now.rlim_cur = min_size(now.rlim_max, wanted + FDS_KEPT);
+		(void)setrlimit(RLIMIT_NOFILE, &now);
+	}
+	if (getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur < wanted + FDS_KEPT)
+		return now.rlim_cur > 2 * FDS_KEPT ? now.rlim_cur - FDS_KEPT : FDS_KEPT;
+	return wanted;
+}
+
 static int
 listen_all(struct ingress *in)
 {
@@ -101,6 +121,7 @@ listen_all(struct ingress *in)
 		.arg = in };
 	int r = 0;
 
+	limits.max_conns = room_for_clients(limits.max_conns);
 	limits.drop_bytes = (size_t)in->config->http_max_json_bytes;
 	in->http = http_server_new(actor_loop(in->actor), &limits, &hooks);
 	if (in->http == NULL)
