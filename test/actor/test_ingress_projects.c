@@ -432,8 +432,8 @@ without_shards_lists_go_on_and_a_refused_project_leaves_its_slug_free(void **sta
 	assert_int_equal(kill(g->pid, SIGCONT), 0);
 	for (size_t i = 0; i < 2; i++)
 		wait_for_another_pid(shards[i], pids[i]);
-	for (int i = 0; i < 1000 && edge_ask(g, 0, "GET", path, NULL) != 200; i++)
-		(void)poll(NULL, 0, 10);
+	edge_await(g);
+	(void)edge_ask(g, 200, "GET", path, NULL);
 	assert_string_equal(edge_text(g, "project.name"), "paxos");
 	(void)edge_project(g, "late", path);
 }
@@ -451,8 +451,7 @@ a_killed_ingress_forgets_nothing_that_it_has_said(void **state)
 	pid = edge_pid(g, "ingress");
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	wait_for_another_pid("ingress", pid);
-	for (int i = 0; i < 1000 && edge_ask(g, 0, "GET", path, NULL) != 200; i++)
-		(void)poll(NULL, 0, 10);
+	edge_await(g);
 	(void)edge_ask(g, 200, "GET", "/api/private/me", NULL);
 	assert_string_equal(edge_text(g, "user.slug"), "whitfield");
 	(void)edge_ask(g, 200, "GET", run, NULL);

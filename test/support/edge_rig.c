@@ -86,13 +86,23 @@ show_log(const struct edge_rig *g)
 		print_error("%s", (const char *)b.data);
 }
 
+static int
+all_are_up(struct edge_rig *g)
+{
+	if (edge_ask(g, 0, "GET", "/healthz", NULL) != 200)
+		return 0;
+	for (int i = 0; i < 4; i++)
+		if (strcmp(edge_text(g, edge_fmt("actors.%d.state", i)), "up") != 0)
+			return 0;
+	return 1;
+}
+
 void
 edge_await(struct edge_rig *g)
 {
 	struct mono_time end = mono_add_ms(clock_mono(), PATIENCE_MS);
 
-	while (edge_ask(g, 0, "GET", "/healthz", NULL) != 200 ||
-	    strcmp(edge_text(g, "status"), "ok") != 0) {
+	while (!all_are_up(g)) {
 		if (mono_diff_ms(clock_mono(), end) < 0) {
 			show_log(g);
 			fail_msg("anvil did not come up");
