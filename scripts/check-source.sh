@@ -1,7 +1,10 @@
 #!/bin/bash
 # check-source.sh: what can be seen in the text of the source, without compiling it.
-set -euo pipefail
-cd "$(dirname "$0")/.."
+# No -e and no pipefail: a grep that finds nothing is what is hoped for.  lastpipe lets complain,
+# at the end of a pipe, set `bad` here.
+set -u
+shopt -s lastpipe
+cd "$(dirname "$0")/.." || exit 1
 
 mapfile -t sources < <(find lib cmd test -name '*.[ch]' | LC_ALL=C sort)
 [ ${#sources[@]} -gt 0 ] || exit 0
@@ -24,7 +27,7 @@ banned+='|system|popen|alloca|mktemp|tmpnam|tempnam|rand|srand|vfork|readdir_r'
 banned+='|gmtime|localtime|ctime|asctime|usleep|sleep'
 grep -E '^(lib|cmd)/' <<<"$stripped" | grep -E "(^|[^A-Za-z0-9_.>])($banned)[[:space:]]*\\(" |
 	complain "functions that are not to be used"
-grep -E '^test/' <<<"$stripped" | grep -E '(^|[^A-Za-z0-9_.>])(sleep|usleep|nanosleep)[[:space:]]*\(' |
+grep -E '^test/' <<<"$stripped" | grep -v '^test/bench/' | grep -E '(^|[^A-Za-z0-9_.>])(sleep|usleep|nanosleep)[[:space:]]*\(' |
 	complain "tests that sleep instead of waiting for what they expect"
 
 # Left-overs.
@@ -54,7 +57,7 @@ FNR == 1 {
 	sub(/\.c$/, ".h", own)
 	first = 1
 }
-/^#include/ {
+/^#include/ && !/\.def"|_routes\.h"/ {	# the others are tables, put where they are wanted
 	is_own = first && $2 == "\"" own "\""
 	first = 0
 	if (is_own)

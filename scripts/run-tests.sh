@@ -27,7 +27,7 @@ work() {
 	local kind=$1 name=$2 limit=$3 command=$4 log scratch pid rc from
 	log=$(log_of "$name")
 	scratch=$(mktemp -d) || exit 1
-	chmod 755 "$scratch"		# tests may become another user
+	chmod 1777 "$scratch"		# tests may become another user
 	from=$EPOCHREALTIME
 	# Background jobs ignore SIGINT, which programs under test would inherit.
 	TMPDIR=$scratch timeout -k 10 "$limit" env --default-signal=INT,QUIT \

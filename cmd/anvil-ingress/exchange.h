@@ -7,8 +7,9 @@
 #ifndef CMD_ANVIL_INGRESS_EXCHANGE_H
 #define CMD_ANVIL_INGRESS_EXCHANGE_H
 
-#include <jansson.h>
 #include <sys/queue.h>
+
+#include <jansson.h>
 
 #include "cmd/anvil-ingress/ingress.h"
 #include "gen/http.h"

@@ -168,6 +168,8 @@ on_status(void *arg, int err, const struct supervisor_run_status_result *res)
 
 	if (le == NULL)
 		return;
+	/* While it was asked about, its expiry did not count: it does again. */
+	shard_wake(q->shard);
 	if (err < 0)
 		ask_later(q->shard->leases);
 	else if (res->kind == SUPERVISOR_RUN_STATUS_GONE)
@@ -182,6 +184,7 @@ on_killed(void *arg, int err, const struct supervisor_kill_run_result *res)
 
 	if (le == NULL)
 		return;
+	shard_wake(q->shard);
 	if (err < 0)
 		ask_later(q->shard->leases);
 	else

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd/anvil-project/convert.h"
+#include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/push.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/supervisor.h"
@@ -170,8 +171,10 @@ fill_runs(struct turn *t, struct queue_project *q)
 }
 
 static int
-fill_deadlines(struct turn *t, struct queue_project *q)
+fill_deadlines(const struct shard *s, struct turn *t, struct queue_project *q)
 {
+	const struct lease *le = q->active != NULL ? leases_find(s->leases, q->active->run_id)
+						   : NULL;
 	struct deadline *d = arena_calloc(t->arena, 2, sizeof(*d));
 
 	if (d == NULL)
@@ -180,13 +183,16 @@ fill_deadlines(struct turn *t, struct queue_project *q)
 	if (q->executable != NULL && q->executable->has_dispatch_retry_at)
 		d[q->ndeadlines++] = (struct deadline) { "dispatch",
 			q->executable->dispatch_retry_at };
-	if (q->active != NULL && q->active->has_lease_expires_at)
-		d[q->ndeadlines++] = (struct deadline) { "lease", q->active->lease_expires_at };
+	/* What is stored follows behind: a heartbeat without news writes nothing. */
+	if (le != NULL)
+		d[q->ndeadlines++] = (struct deadline) { "lease",
+			t->now_ms + mono_diff_ms(clock_mono(), le->until) };
 	return 0;
 }
 
 static int
-fill_project(struct turn *t, const struct ledger_project *p, struct queue_project *q)
+fill_project(const struct shard *s, struct turn *t, const struct ledger_project *p,
+    struct queue_project *q)
 {
 	int r;
 
@@ -197,7 +203,7 @@ fill_project(struct turn *t, const struct ledger_project *p, struct queue_projec
 	if (project_phase_parse(p->phase, &q->phase) < 0)
 		return E_CORRUPT;
 	r = fill_runs(t, q);
-	return r < 0 ? r : fill_deadlines(t, q);
+	return r < 0 ? r : fill_deadlines(s, t, q);
 }
 
 int
@@ -210,7 +216,6 @@ project_queue(struct shard *s, struct turn *t, const struct project_queue_params
 	size_t n = 1;
 	int r;
 
-	(void)s;
 	if (p->project_id != NULL) {
 		list = &one;
 		r = ledger_project_get(t->store, t->arena, p->project_id, &one);
@@ -225,7 +230,7 @@ project_queue(struct shard *s, struct turn *t, const struct project_queue_params
 	if (rows == NULL)
 		return r < 0 ? r : E_NOMEM;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = fill_project(t, &list[i], &rows[i]);
+		r = fill_project(s, t, &list[i], &rows[i]);
 	ret->kind = PROJECT_QUEUE_PAGE;
 	ret->u.page.projects = rows;
 	ret->u.page.nprojects = n;

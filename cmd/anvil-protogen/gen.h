@@ -9,9 +9,10 @@
 #ifndef CMD_ANVIL_PROTOGEN_GEN_H
 #define CMD_ANVIL_PROTOGEN_GEN_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #include "lib/base/base.h"
 #include "lib/base/buf.h"

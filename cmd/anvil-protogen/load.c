@@ -1,7 +1,7 @@
-#include "cmd/anvil-protogen/gen.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "cmd/anvil-protogen/gen.h"
 
 json_t *
 load_file(const char *dir, const char *name)

@@ -1,6 +1,6 @@
-#include "cmd/anvil-protogen/gen.h"
-
 #include <string.h>
+
+#include "cmd/anvil-protogen/gen.h"
 
 static const json_t *
 json_content(const json_t *message)

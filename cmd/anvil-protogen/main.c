@@ -1,9 +1,8 @@
-#include "cmd/anvil-protogen/gen.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/anvil-protogen/gen.h"
 #include "lib/base/mem.h"
 
 void

@@ -1,7 +1,7 @@
-#include "cmd/anvil-protogen/gen.h"
-
 #include <ctype.h>
 #include <string.h>
+
+#include "cmd/anvil-protogen/gen.h"
 
 char *
 name_snake(const char *name)

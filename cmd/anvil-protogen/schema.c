@@ -1,7 +1,6 @@
-#include "cmd/anvil-protogen/gen.h"
-
 #include <string.h>
 
+#include "cmd/anvil-protogen/gen.h"
 #include "lib/base/rules.h"
 
 #define TYPES_REF "types.json#/$defs/"

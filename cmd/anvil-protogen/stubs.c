@@ -1,6 +1,6 @@
-#include "cmd/anvil-protogen/gen.h"
-
 #include <string.h>
+
+#include "cmd/anvil-protogen/gen.h"
 
 /* ---- X.h ---- */
 

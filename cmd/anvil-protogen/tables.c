@@ -1,7 +1,7 @@
-#include "cmd/anvil-protogen/gen.h"
-
 #include <inttypes.h>
 #include <string.h>
+
+#include "cmd/anvil-protogen/gen.h"
 
 static const char *const kind_names[] = {
 	[G_STRING] = "STRING",

@@ -7,8 +7,9 @@
 #ifndef CMD_ANVILCTL_PARAMS_H
 #define CMD_ANVILCTL_PARAMS_H
 
-#include <jansson.h>
 #include <stddef.h>
+
+#include <jansson.h>
 
 #include "lib/base/buf.h"
 

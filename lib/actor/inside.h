@@ -4,10 +4,11 @@
 #ifndef LIB_ACTOR_INSIDE_H
 #define LIB_ACTOR_INSIDE_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
 
 #include "lib/actor/host.h"
 #include "lib/actor/turn.h"

@@ -11,10 +11,11 @@
 #ifndef LIB_ACTOR_PROC_H
 #define LIB_ACTOR_PROC_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include <jansson.h>
 
 #include "lib/actor/host.h"
 #include "lib/base/base.h"

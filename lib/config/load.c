@@ -1,5 +1,3 @@
-#include "lib/config/config.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,6 +9,7 @@
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
+#include "lib/config/config.h"
 #include "lib/config/settings.h"
 #include "lib/ytree/ytree.h"
 

@@ -4,8 +4,9 @@
  * the functions that its authors would rather see in no new program. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 
-#include <openssl/sha.h>
 #include <string.h>
+
+#include <openssl/sha.h>
 
 #include "lib/base/enc.h"
 #include "lib/base/mem.h"

@@ -1,7 +1,8 @@
 #include "lib/vault/keys.h"
 
-#include <sodium.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "lib/base/err.h"
 #include "lib/base/mem.h"

@@ -1,6 +1,7 @@
 #include <errno.h>
-#include <sodium.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "lib/base/err.h"
 #include "lib/vault/keys.h"

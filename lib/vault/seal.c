@@ -1,5 +1,6 @@
-#include <sodium.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "lib/base/enc.h"
 #include "lib/base/err.h"

@@ -1,9 +1,10 @@
 #include "lib/wire/client.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+
+#include <event2/event.h>
 
 #include "lib/base/arena.h"
 #include "lib/base/err.h"

@@ -8,8 +8,9 @@
 #ifndef LIB_WIRE_CLIENT_H
 #define LIB_WIRE_CLIENT_H
 
-#include <jansson.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #include "lib/base/base.h"
 #include "lib/base/buf.h"

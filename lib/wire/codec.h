@@ -8,9 +8,10 @@
 #ifndef LIB_WIRE_CODEC_H
 #define LIB_WIRE_CODEC_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #include "lib/base/arena.h"
 #include "lib/base/base.h"

@@ -1,8 +1,9 @@
 #include "lib/wire/envelope.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "lib/base/base.h"
 #include "lib/base/buf.h"

@@ -4,9 +4,10 @@
 #ifndef LIB_WIRE_HELLO_H
 #define LIB_WIRE_HELLO_H
 
-#include <jansson.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+#include <jansson.h>
 
 #include "lib/base/buf.h"
 #include "lib/wire/link.h"

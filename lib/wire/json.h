@@ -4,8 +4,9 @@
 #ifndef LIB_WIRE_JSON_H
 #define LIB_WIRE_JSON_H
 
-#include <jansson.h>
 #include <stddef.h>
+
+#include <jansson.h>
 
 #include "lib/base/base.h"
 #include "lib/base/buf.h"

@@ -1,11 +1,12 @@
 #include "lib/wire/link.h"
 
 #include <errno.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
 
 #include "lib/base/err.h"
 #include "lib/base/io.h"

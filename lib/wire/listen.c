@@ -1,6 +1,4 @@
 #include <errno.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +6,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
 
 #include "lib/base/err.h"
 #include "lib/base/io.h"

@@ -5,9 +5,10 @@
 #ifndef LIB_WIRE_PEER_H
 #define LIB_WIRE_PEER_H
 
+#include <stdint.h>
+
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <stdint.h>
 
 #include "lib/wire/envelope.h"
 #include "lib/wire/frame.h"

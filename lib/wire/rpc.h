@@ -9,10 +9,11 @@
 #ifndef LIB_WIRE_RPC_H
 #define LIB_WIRE_RPC_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include <jansson.h>
 
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"

@@ -2,8 +2,6 @@
  * test/actor/test_run.c -- a real anvil-run from claim to exit, against a shard that the test
  * plays.
  */
-#include "test/support/unit.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "test/support/run_rig.h"
+#include "test/support/unit.h"
 
 #define STEP(name, command) "    - name: " name "\n      run: " command "\n"
 #define CONFIG(steps)       "version: 1\nrun:\n  steps:\n" steps

@@ -5,7 +5,6 @@
  * Floor and measured thing alternate, so that a noisy minute hits both, and the ratio is taken
  * round by round.  BENCH_ROUNDS=n, default 7.
  */
-#include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <event2/event.h>
 
 #include "lib/base/err.h"
 #include "lib/base/io.h"

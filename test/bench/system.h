@@ -4,8 +4,9 @@
 #ifndef TEST_BENCH_SYSTEM_H
 #define TEST_BENCH_SYSTEM_H
 
-#include <jansson.h>
 #include <sys/types.h>
+
+#include <jansson.h>
 
 #include "test/bench/web.h"
 

@@ -4,11 +4,12 @@
  *
  * First byte: bit 0 set: the rest is the raw stream; else lines, each sent as a frame.
  */
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <event2/event.h>
 
 #include "lib/base/err.h"
 #include "lib/base/io.h"

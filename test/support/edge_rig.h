@@ -8,9 +8,10 @@
 #ifndef TEST_SUPPORT_EDGE_RIG_H
 #define TEST_SUPPORT_EDGE_RIG_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+#include <jansson.h>
 
 #include "lib/base/base.h"
 #include "lib/base/buf.h"

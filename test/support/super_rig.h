@@ -7,9 +7,10 @@
 #ifndef TEST_SUPPORT_SUPER_RIG_H
 #define TEST_SUPPORT_SUPER_RIG_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+#include <jansson.h>
 
 struct super_rig {
 	char *dir; /* Owned; bin/, s/data, s/run beneath it. */

@@ -9,9 +9,9 @@ printf "nul:\0:\n"
 printf "cr:\r10%%\r100%%\n"
 printf "escape:\033[31mred\033[0m\n"
 printf "bad:\377\376:\n"
-printf "half:\342\202"; sleep 0.1; printf "\254\n"; sleep 0.2
-echo "to stderr" >&2
+printf "half:\342\202"; sleep 0.1; printf "\254\n"
 printf "no newline at the end"' \
+	stderr 'echo "to stderr" >&2' \
 	long 'head -c 1048576 /dev/zero | tr "\0" x; echo; echo "long line over"' \
 	many 'for i in $(seq 20000); do echo "line $i"; done' \
 	cut 'printf "cut:\342\202"' >/dev/null

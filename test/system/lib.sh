@@ -253,7 +253,7 @@ start_anvild() {
 # start_all [KEY=VALUE...]
 start_all() {
 	local program
-	for program in anvild anvil-ingress anvil-project anvil-init; do
+	for program in anvild anvil-ingress anvil-project anvil-run anvil-checkout anvil-init anvilctl; do
 		[ -x "$BUILD/$program" ] || fail "$BUILD/$program is not built"
 	done
 	need jq curl git

@@ -2,20 +2,20 @@
  * test/unit/test_actor_proc.c -- a child of a supervisor, as a real process: its start object,
  * its lifeline, ready, SIGTERM, the command line.
  */
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <event2/event.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/actor/actor.h"
 #include "lib/base/err.h"

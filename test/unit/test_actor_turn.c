@@ -2,18 +2,18 @@
  * test/unit/test_actor_turn.c -- an actor with a store, and clients on its own loop: group
  * commit, savepoints, lost batches, effects, parked replies, who may call, the way out.
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <event2/event.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "lib/actor/actor.h"
 #include "lib/actor/inside.h"

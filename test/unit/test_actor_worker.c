@@ -2,22 +2,23 @@
  * test/unit/test_actor_worker.c -- jobs on threads, their ends on the loop; also the timers and
  * watches of the loop, and the crash note.
  */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <event2/event.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/actor/actor.h"
 #include "lib/base/err.h"
@@ -102,7 +103,7 @@ work(void *arg)
 	j->worked = !pthread_equal(pthread_self(), j->f->loop);
 	atomic_fetch_add(&j->f->nrunning, 1);
 	while (j->wait && !atomic_load(&j->f->gate))
-		usleep(100);
+		(void)sched_yield();
 }
 
 static void
@@ -165,7 +166,7 @@ several_threads_work_at_once(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(start(f, i, 1), 0);
 	while (atomic_load(&f->nrunning) < 4)
-		usleep(100);
+		(void)sched_yield();
 	atomic_store(&f->gate, 1);
 	wait_done(f, 4);
 }
@@ -178,7 +179,7 @@ the_queue_is_bounded(void **state)
 
 	assert_int_equal(start(f, 0, 1), 0);
 	while (atomic_load(&f->nrunning) < 1)
-		usleep(100);
+		(void)sched_yield();
 	while (start(f, ++n, 1) == 0)
 		assert_true(n <= WORKER_QUEUE_MAX);
 	assert_int_equal(n, WORKER_QUEUE_MAX + 1);

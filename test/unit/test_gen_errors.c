@@ -2,6 +2,8 @@
  * test/unit/test_gen_errors.c -- contracts that say what nobody would keep: the generator names
  * file, place and reason, and writes nothing.
  */
+#include <fcntl.h>
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "lib/base/io.h"
 #include "lib/base/mem.h"

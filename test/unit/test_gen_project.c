@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 #include <event2/event.h>
-#include <sys/socket.h>
 
 #include "gen/actor_methods.h"
 #include "gen/project.h"

@@ -2,10 +2,9 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include "test/support/http_rig.h"
-
 #include "lib/base/err.h"
 #include "lib/http/http.h"
+#include "test/support/http_rig.h"
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 

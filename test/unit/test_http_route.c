@@ -1,4 +1,5 @@
 /* From targets to segments, parameters, routes and client addresses. */
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <arpa/inet.h>
 #include <cmocka.h>
 
 #include "lib/base/err.h"

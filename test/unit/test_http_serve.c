@@ -1,8 +1,7 @@
 /* Requests and answers on a connection: framing, order, bodies, refusals. */
-#include "test/support/http_rig.h"
-
 #include "lib/base/err.h"
 #include "lib/http/http.h"
+#include "test/support/http_rig.h"
 
 static void
 any_chunking_of_the_input_gives_the_same_answers(void **state)

@@ -83,13 +83,12 @@ rows_written_back(struct rig *rig)
 static int
 comes_true(int (*fn)(struct rig *), struct rig *rig)
 {
-	static const struct timespec nap = { 0, 1000000 };
 	struct mono_time until = mono_add_ms(clock_mono(), PATIENCE_MS);
 
 	while (!fn(rig)) {
 		if (clock_mono().us > until.us)
 			return 0;
-		(void)nanosleep(&nap, NULL);
+		(void)sched_yield();
 	}
 	return 1;
 }

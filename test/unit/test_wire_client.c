@@ -3,7 +3,6 @@
  * its own.
  */
 #include <errno.h>
-#include <event2/event.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +10,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <event2/event.h>
 
 #include "lib/base/err.h"
 #include "lib/base/mem.h"

@@ -2,21 +2,21 @@
  * test/unit/test_wire_link.c -- links and listeners over real sockets: hello, who is let in,
  * reconnecting, stale names.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <errno.h>
-#include <event2/event.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
 
 #include "lib/base/err.h"
 #include "lib/base/io.h"

@@ -2,19 +2,19 @@
  * test/unit/test_wire_rpc.c -- peers on a real loop: one of ours at each end of a socket pair,
  * or one of ours and bytes written by hand.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <errno.h>
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <cmocka.h>
+#include <event2/event.h>
 
 #include "lib/base/err.h"
 #include "lib/base/io.h"
