@@ -13,7 +13,7 @@
 struct feed {
 	struct job job;
 	STAILQ_HEAD(, block) blocks;
-	int flush, hurry;
+	int flush;
 	struct feed_result result;
 	void (*fn)(void *arg, const struct feed_result *res);
 	void *arg;
@@ -209,12 +209,6 @@ void
 feed_set_flush(struct feed *f)
 {
 	f->flush = 1;
-}
-
-void
-feed_set_hurry(struct feed *f, int hurry)
-{
-	f->hurry = hurry;
 }
 
 void

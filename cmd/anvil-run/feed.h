@@ -46,8 +46,6 @@ void feed_free(struct feed *f);
 void feed_add_take(struct feed *f, struct block *b);
 /* Incomplete chunks go too. */
 void feed_set_flush(struct feed *f);
-/* The step is ahead of us: the archive is compressed less. */
-void feed_set_hurry(struct feed *f, int hurry);
 
 /* Takes ${f}. */
 void feed_post(struct feed *f, struct recorder *rec);

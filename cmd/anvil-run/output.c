@@ -15,8 +15,6 @@
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 
-#define HURRY_BYTES ((size_t)256 << 10) /* Behind by so much: compress less. */
-
 struct source {
 	struct output *owner;
 	enum log_stream stream;
@@ -93,14 +91,9 @@ gathering(struct output *o)
 void
 output_push(struct output *o)
 {
-	size_t behind = 0;
-
 	OBJ_CHECK(o, OUTPUT_MAGIC);
 	if (o->next == NULL)
 		return;
-	for (size_t i = 0; i < LOG_STREAM_COUNT; i++)
-		behind += o->sources[i].unstored;
-	feed_set_hurry(o->next, behind >= HURRY_BYTES);
 	o->nfeeds++;
 	feed_post(TAKE_PTR(o->next), o->rec);
 }

@@ -78,13 +78,13 @@ struct stop {
 struct run_actor {
 	uint32_t magic;
 #define RUN_MAGIC 0x6e2d49b1
+	int serving; /* The form --serve: nothing but recorder and idle timer. */
 	struct proc *proc;
 	struct actor *actor;
 	struct config *config; /* Owned. */
 	struct arena *arena;   /* Owned: what lives as long as the run. */
 	struct place place;
 	const char *run_id, *project_id, *spawn_id;
-	int serving; /* The form --serve: nothing but recorder and idle timer. */
 	struct actor_timer *idle;
 
 	/* Parts; owned, each NULL until it is needed. */
@@ -96,7 +96,6 @@ struct run_actor {
 	struct sandbox *sandbox;
 	struct redactor *redactor; /* Until the store's thread has it. */
 	struct buf token;          /* Until the checkout child has it. */
-	int token_error;           /* Why there is none; 0: there is, or none is needed. */
 	int64_t token_version;
 
 	/* What the claim brought; texts in `arena`. */
@@ -104,18 +103,18 @@ struct run_actor {
 	const char *repo_url, *config_path;
 
 	/* What the store says, as far as it has been told. */
-	enum run_status status;
 	int64_t started_at_ms;
+	enum run_status status;
 
 	enum life life;
 	struct actor_timer *deadline;
 	struct mono_time checkout_at;
 	int64_t timeout_s;
-	char sha[RUN_SHA_SIZE]; /* "": not known yet. */
+	const struct pipeline *pipeline; /* In `arena`.           */
+	char sha[RUN_SHA_SIZE];          /* "": not known yet.     */
+	int token_error;                 /* Why no token opened; 0: it did, or there is none. */
 	int commit_stored;
-	int checked_out;                 /* The workspace stands. */
-	int begun;                       /* The store says `running`. */
-	const struct pipeline *pipeline; /* In `arena`. */
+	int begun; /* The store says `running`. */
 
 	/* Steps. */
 	size_t step;                     /* 1-based; 0: none yet. */
@@ -123,31 +122,31 @@ struct run_actor {
 	struct actor_watch *process_watch;
 	struct actor_timer *process_timer;
 	struct mono_time step_at;
-	int draining;                 /* Its output is being read to the end. */
 	struct sandbox_result result; /* Of the newest step. */
 	struct record_exit last_exit; /* Of a step that the store calls running. */
 	struct stop stop;
+	int draining;   /* Its output is being read to the end. */
 	int unkillable; /* Processes have outlived KILL. */
 
 	/* Control. */
-	int lost;
-	char lost_reason[48];
+	struct sandbox_problem problem; /* Why there is no sandbox. */
 	int64_t cancel_at_ms;           /* 0: no cancel was requested. */
 	int cancel_told;                /* The store has been told, and the processes. */
-	struct sandbox_problem problem; /* Why there is no sandbox. */
 	int releasing;
 	int keyless; /* Released for want of a key. */
+	int lost;
+	char lost_reason[48];
 
 	/* The end. */
 	struct failure failure;
 	struct actor_timer *teardown;
 	struct mono_time teardown_until;
-	int torn_down, unproven;
 	size_t nsurvivors; /* Processes that outlived KILL. */
+	struct ending ending;
+	int torn_down, unproven;
 	int log_finished, last_answered, last_asked;
 	int ending_posted; /* The outcome is on its way to the store: nothing else counts. */
 	int release_asked;
-	struct ending ending;
 	int exit_status;
 };
 
