@@ -1,7 +1,7 @@
 /* supervisor.db: its schema and its statements. */
-#include "lib/store/store.h"
 #include "cmd/anvild/supervisor.h"
 #include "lib/base/base.h"
+#include "lib/store/store.h"
 
 extern const struct store_migration schema_supervisor[];
 extern const size_t schema_supervisor_count;
