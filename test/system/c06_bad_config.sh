@@ -79,23 +79,23 @@ git_in "$T/src" switch -q main
 
 start_all runs.sandbox=none runs.max_concurrent=4
 sign_in
+# Two projects, that two runs are under way at a time.
 project=$(new_project config "file://$T/src")
+second=$(new_project second "file://$T/src")
 elsewhere=$(new_project elsewhere "file://$T/src" '{"configPath":"ci/build.yml"}')
 
 check() {	# RUN CODE PATTERN
 	has_failed "$@"
-	expect "$(detail_of "$1" | jq -c '[.steps, .run.exitCode]')" '[[],1]' "steps and exit code"
+	expect "$(jq -c '[.steps, .run.exitCode]' <<<"$DETAIL")" '[[],1]' "steps and exit code"
 }
 
-# Ten at a time: twenty is what a project may have queued.
-for ((from = 0; from < ${#cases[@]}; from += 10)); do
-	runs=()
-	for name in "${cases[@]:from:10}"; do
-		runs+=("$(trigger "$project" "$name")")
-	done
-	for i in "${!runs[@]}"; do
-		check "${runs[i]}" config_invalid "${patterns[from + i]}"
-	done
+[ ${#cases[@]} -le 40 ] || fail "more cases than two projects may have queued"
+runs=()
+for i in "${!cases[@]}"; do
+	runs+=("$(trigger "$([ $((i % 2)) = 0 ] && echo "$project" || echo "$second")" "${cases[i]}")")
+done
+for i in "${!runs[@]}"; do
+	check "${runs[i]}" config_invalid "${patterns[i]}"
 done
 expect_in "$(log_of "${runs[-1]}")" "65536 are allowed" "issue in the log"
 

@@ -420,23 +420,26 @@ is_over() {
 	esac
 }
 
-# has_ended RUN WANT: waits for the end of the run, which has to be that one.
+# has_ended RUN WANT: waits for the end of the run, which has to be that one; its detail is
+# then in $DETAIL.
 has_ended() {
-	local detail
 	wait_for 40 "is_over $1"
-	detail=$(detail_of "$1")
-	[ "$(field run.status <<<"$detail")" = "$2" ] ||
-		fail "run is not $2: $(jq -c 'del(.recentLogs)' <<<"$detail") $(log_of "$1" | tail -n 20)"
+	DETAIL=$(detail_of "$1")
+	[ "$(field run.status <<<"$DETAIL")" = "$2" ] ||
+		fail "run is not $2: $(jq -c 'del(.recentLogs)' <<<"$DETAIL") $(log_of "$1" | tail -n 20)"
 }
 
 # has_failed RUN CODE MESSAGE: a bash pattern for errorMessage.
 has_failed() {
-	local detail message
+	local code also message
 	has_ended "$1" failed
-	detail=$(detail_of "$1")
-	expect "$(field failureCode <<<"$detail")" "$2" "failureCode of $(field errorMessage <<<"$detail")"
-	expect "$(field run.failureCode <<<"$detail")" "$2" "run.failureCode"
-	message=$(field errorMessage <<<"$detail")
+	{
+		read -r code
+		read -r also
+		IFS= read -rd '' message || message=${message%$'\n'}
+	} < <(jq -r '.failureCode, .run.failureCode, .errorMessage' <<<"$DETAIL")
+	expect "$code" "$2" "failureCode of $message"
+	expect "$also" "$2" "run.failureCode"
 	# shellcheck disable=SC2053 # a pattern it is
 	[[ $message == $3 ]] || fail "errorMessage is \"$message\", expected \"$3\""
 }
