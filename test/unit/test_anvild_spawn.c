@@ -153,6 +153,11 @@ a_child_at_its_gate_ends_with_its_parent(void **state)
 	sh_done(&sh);
 }
 
+/* Not in one pipe: the shell would hold its ends while `ls` looks. */
+#define LIST_FDS                                                                              \
+	"ls /proc/$$/fd >/tmp/anvil-fds.$$; sort -n /tmp/anvil-fds.$$ | sed '/^[0-9]$/!d' | " \
+	"tr -d '\\n'; rm /tmp/anvil-fds.$$"
+
 /* Numbers from 10 on are the shell's own. */
 static void
 expect_fds(const char *listed, const char *want)
@@ -177,8 +182,7 @@ a_child_has_the_descriptors_meant_for_it_and_no_other(void **state)
 	assert_int_equal(pipe2(listening, O_CLOEXEC), 0);
 	sh_init(&sh,
 	    "readlink /proc/$$/fd/0 /proc/$$/fd/3 /proc/$$/fd/4 /proc/$$/fd/5"
-	    " /proc/$$/fd/6 | sed 's/:.*//;s/ .*//'; ls /proc/$$/fd | sort -n | "
-	    "sed '/^[0-9]$/!d' | tr -d '\\n'");
+	    " /proc/$$/fd/6 | sed 's/:.*//;s/ .*//'; " LIST_FDS);
 	sh.d.lifeline_fd = life[0];
 	sh.d.listen_fds[0] = listening[0];
 	sh.d.listen_fds[1] = listening[1];
@@ -205,7 +209,7 @@ a_child_without_a_lifeline_has_no_fourth_descriptor(void **state)
 	struct sh sh;
 
 	(void)state;
-	sh_init(&sh, "ls /proc/$$/fd | sort -n | sed '/^[0-9]$/!d' | tr -d '\\n'");
+	sh_init(&sh, LIST_FDS);
 	assert_int_equal(spawn_fork(&sh.d, &s), 0);
 	spawn_open(&s);
 	assert_int_equal(reap(&s), 0);
