@@ -8,7 +8,7 @@
 #include "cmd/anvil-run/token.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
-#include "lib/base/mem.h"
+#include "lib/vault/vault.h"
 
 /* ---- what the claim brought ---- */
 
@@ -62,8 +62,11 @@ release_keyless(struct run_actor *r, int64_t version)
 static int
 unseal(struct run_actor *r, const struct sealed_value *sealed)
 {
-	int err = token_unseal(r->proc, r->project_id, sealed, &r->token);
+	/* Room for all of it: a buffer that grows leaves copies behind. */
+	int err = buf_reserve(&r->token, VAULT_PLAIN_MAX + 1);
 
+	if (err == 0)
+		err = token_unseal(r->proc, r->project_id, sealed, &r->token);
 	proc_forget_start(r->proc);
 	if (err == E_NOKEY && !place_was_keyless(&r->place)) {
 		release_keyless(r, sealed->key_version);
@@ -186,8 +189,8 @@ on_stale(void *arg, const char *reason)
 	OBJ_CHECK(r, RUN_MAGIC);
 	log_event(LOG_LEVEL_INFO, "stale_claim", LOG_STR("runId", r->run_id),
 	    LOG_STR("projectId", r->project_id), LOG_STR("reason", reason));
-	if (!record_exists(r->place.dir))
-		(void)place_remove(&r->place);
+	(void)(record_exists(r->place.dir) ? place_remove_trees(&r->place)
+					   : place_remove(&r->place));
 	finish_exit(r, EXIT_SETTLED);
 }
 

@@ -15,7 +15,8 @@
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 
-#define READ_BYTES 16384
+#define READ_BYTES    16384
+#define REQUEST_BYTES 16384 /* More than any request that fits a pipe at once. */
 
 struct git {
 	uint32_t magic;
@@ -183,8 +184,11 @@ int
 git_request(struct git *g, const struct checkout_request *req)
 {
 	struct buf b = BUF_INIT;
-	int r = checkout_put_request(&b, req);
+	/* A buffer that grows would leave copies of the token behind. */
+	int r = buf_reserve(&b, REQUEST_BYTES);
 
+	if (r == 0)
+		r = checkout_put_request(&b, req);
 	return send_out(g, &b, r);
 }
 

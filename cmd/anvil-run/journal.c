@@ -247,7 +247,8 @@ static int
 request_work(struct job *j, struct desk *d)
 {
 	struct entry *e = (struct entry *)j;
-	int err = record_request_cancel(d->record, e->r->cancel_at_ms);
+	int err = d->record == NULL ? E_NOENT
+				    : record_request_cancel(d->record, e->r->cancel_at_ms);
 
 	e->status = err == 0 ? RUN_STATUS_CANCEL_REQUESTED : RUN_STATUS_QUEUED;
 	return err < 0 ? err : 0;
@@ -257,7 +258,7 @@ static int
 canceling_work(struct job *j, struct desk *d)
 {
 	struct entry *e = (struct entry *)j;
-	int err = record_begin_canceling(d->record);
+	int err = d->record == NULL ? E_NOENT : record_begin_canceling(d->record);
 
 	e->status = err == 0 ? RUN_STATUS_CANCELING : RUN_STATUS_QUEUED;
 	return err;
@@ -307,7 +308,8 @@ journal_note(struct run_actor *r, const char *fmt, ...)
 	(void)buf_add_str(&text, line);
 	e->text = buf_take_cstr(&text);
 	e->always = 1;
-	e->step = r->life == LIFE_STEPS ? (int64_t)r->step : 0;
+	if (r->life == LIFE_STEPS || (r->life == LIFE_FINISH && !r->torn_down))
+		e->step = (int64_t)r->step;
 	if (e->text == NULL)
 		entry_free(e);
 	else
@@ -338,9 +340,9 @@ static int
 finish_work(struct job *j, struct desk *d)
 {
 	struct entry *e = (struct entry *)j;
-	int err = 0;
+	int err = d->record != NULL ? 0 : E_NOENT; /* the claim could not open it */
 
-	if (e->stage == 0)
+	if (err == 0 && e->stage == 0)
 		err = record_finish(d->record, &e->outcome, e->now_ms);
 	if (err < 0)
 		return err;

@@ -128,6 +128,9 @@ claimed(struct lease *l, const struct project_claim_run_claimed *c)
 	l->claiming = 0;
 	(void)snprintf(l->id, sizeof(l->id), "%s", c->lease_id);
 	l->every_ms = c->heartbeat_ms;
+	/* It is alive, whatever it has to wait for before it can say `starting`. */
+	l->status = RUN_STATUS_QUEUED;
+	(void)actor_timer_set(l->beat, l->every_ms);
 	l->ops.on_claimed(l->arg, c);
 }
 
