@@ -126,12 +126,13 @@ static int
 work(struct job *j, struct desk *d)
 {
 	struct feed *f = (struct feed *)j;
-	int r = desk_open(d);
+	int r;
 
-	if (r == 0) {
-		record_set_hurry(d->record, f->job.bytes >= BEHIND_BYTES);
-		r = store_rows(d);
-	}
+	/* The claim comes first in the queue; without it there is no run to have a log. */
+	if (d->record == NULL)
+		return 0;
+	record_set_hurry(d->record, f->job.bytes >= BEHIND_BYTES);
+	r = store_rows(d);
 	while (r == 0 && !STAILQ_EMPTY(&f->blocks)) {
 		r = feed_group(f, d);
 		if (r == 0)

@@ -190,13 +190,14 @@ read_config(struct proc *p)
 static void
 die(struct proc *p, struct run_actor *r, const char *what, int err)
 {
-	CLEANUP_FREE char *why = mem_format("%s: %s", what, err_text(err));
+	char why[128];
 
 	if (err == E_LOCKED) {
 		log_event(LOG_LEVEL_WARN, "run_locked", LOG_STR("runId", r->run_id));
 		exit(EXIT_NOT_CLAIMED);
 	}
-	proc_die(p, why != NULL ? why : what);
+	(void)snprintf(why, sizeof(why), "%s: %s", what, err_text(err));
+	proc_die(p, why);
 }
 
 static void

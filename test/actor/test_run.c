@@ -551,6 +551,122 @@ a_killed_run_takes_its_steps_with_it_and_can_be_concluded(void **state)
 	assert_int_equal(run_rig_wait(g), 0);
 }
 
+/* ---- secrets ---- */
+
+static void
+the_token_shows_nowhere(void **state)
+{
+	struct run_rig *g = *state;
+
+	run_rig_seal(g, "joe:s3cret-token-of-the-test", 1);
+	run_rig_commit(g,
+	    CONFIG(STEP("one", "printf 'a s3cret-tok'; sleep 0.2; echo 'en-of-the-test b'")
+		    STEP("s3cret-token-of-the-test", "exit 9")));
+	assert_run(g, 0);
+	assert_true(run_rig_said(g, "a [REDACTED] b\n"));
+	assert_false(run_rig_said(g, "s3cret"));
+	assert_string_equal(g->message, "Step \"[REDACTED]\" failed with exit code 9.");
+}
+
+static void
+a_run_without_the_key_is_given_back_once(void **state)
+{
+	struct run_rig *g = *state;
+
+	run_rig_seal(g, "joe:s3cret-token-of-the-test", 2);
+	run_rig_commit(g, CONFIG(STEP("one", "echo never")));
+	assert_run(g, 0);
+	assert_int_equal(g->nreleases, 1);
+	assert_int_equal(g->release_reason, RELEASE_REASON_KEY_VERSION);
+	assert_int_equal(g->nfinals, 0);
+	g->epoch = 2;
+	assert_run(g, 0);
+	assert_int_equal(g->nreleases, 1);
+	assert_int_equal(g->end.failure_code, FAILURE_CODE_INTERNAL_UNEXPECTED);
+	assert_non_null(strstr(g->message, "key version 1"));
+}
+
+static void
+a_seal_of_another_project_does_not_open(void **state)
+{
+	struct run_rig *g = *state;
+
+	run_rig_seal(g, "joe:s3cret-token-of-the-test", 1);
+	g->sealed_text[0] = g->sealed_text[0] == 'A' ? 'B' : 'A';
+	run_rig_commit(g, CONFIG(STEP("one", "echo never")));
+	assert_run(g, 0);
+	assert_int_equal(g->end.failure_code, FAILURE_CODE_INTERNAL_UNEXPECTED);
+	assert_int_equal(g->ncommits, 0);
+}
+
+/* ---- afterwards, and side by side ---- */
+
+static void
+an_ended_run_is_served(void **state)
+{
+	struct run_rig *g = *state;
+	CLEANUP(buf_done) struct buf text = BUF_INIT;
+	struct run_get_detail_detail d = { 0 };
+
+	run_rig_commit(g, CONFIG(STEP("one", "echo kept")));
+	assert_run(g, 0);
+	run_rig_serve(g);
+	run_rig_ask(g, &d, &text);
+	assert_int_equal(d.run.status, RUN_STATUS_PASSED);
+	assert_int_equal(d.nsteps, 1);
+	assert_int_equal(d.first_seq, 1);
+	assert_int_equal(d.log_bytes, text.len);
+	assert_non_null(memmem(text.data, text.len, "kept\n", 5));
+	assert_int_equal(g->nready, 1);
+	assert_int_equal(kill(g->pid, SIGTERM), 0);
+	assert_int_equal(run_rig_wait(g), 0);
+}
+
+static void
+a_shard_that_was_away_hears_of_the_end(void **state)
+{
+	struct run_rig *g = *state;
+	CLEANUP_FREE char *events = NULL;
+
+	g->heartbeat_ms = 50;
+	run_rig_commit(g, CONFIG(STEP("one", "sleep 0.5")));
+	run_rig_start(g);
+	run_rig_until(g, runs);
+	run_rig_restart_shard(g);
+	assert_int_equal(run_rig_wait(g), 0);
+	assert_int_equal(g->end.status, RUN_STATUS_PASSED);
+	assert_int_equal(g->nclaims, 1);
+	events = run_rig_events(g);
+	assert_non_null(strstr(events, "heartbeat_restored"));
+}
+
+static void
+a_cancel_wins_until_the_end_is_stored(void **state)
+{
+	struct run_rig *g = *state;
+
+	/* starting, running, and then the last one. */
+	g->cancel_after = 2;
+	run_rig_commit(g, CONFIG(STEP("one", "\"true\"")));
+	assert_run(g, 0);
+	assert_int_equal(g->end.status, RUN_STATUS_CANCELED);
+}
+
+static void
+a_run_has_one_process(void **state)
+{
+	struct run_rig *g = *state;
+	pid_t first;
+
+	run_rig_commit(g, CONFIG(STEP("one", "sleep 1000")));
+	run_rig_start(g);
+	run_rig_until(g, runs);
+	first = g->pid;
+	assert_run(g, 75);
+	assert_int_equal(g->nclaims, 1);
+	g->pid = first;
+}
+
 /* One test alone, by its name or a pattern. */
 int
 main(int argc, char *argv[])
@@ -615,6 +731,17 @@ main(int argc, char *argv[])
 		cmocka_unit_test_setup_teardown(in_bwrap_the_same_run_passes, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_killed_run_takes_its_steps_with_it_and_can_be_concluded, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_token_shows_nowhere, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_run_without_the_key_is_given_back_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_seal_of_another_project_does_not_open, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_ended_run_is_served, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_shard_that_was_away_hears_of_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_cancel_wins_until_the_end_is_stored, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_run_has_one_process, setup, teardown),
 	};
 
 	if (argc > 1)

@@ -18,6 +18,7 @@
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "lib/sandbox/sandbox.h"
+#include "lib/vault/vault.h"
 #include "test/support/scratch.h"
 
 #define PATIENCE_MS 20000
@@ -92,6 +93,8 @@ heartbeat(void *ctx, struct turn *t, const void *params, void *result)
 	if (g->nbeats < RUN_RIG_BEATS)
 		g->beats[g->nbeats++] = p->status;
 	g->channel = t->peer;
+	if (g->cancel_after != 0 && g->nbeats > g->cancel_after && g->cancel_at == 0)
+		g->cancel_at = clock_wall_ms();
 	ret->kind = g->lost ? PROJECT_HEARTBEAT_LOST : PROJECT_HEARTBEAT_CURRENT;
 	if (g->lost)
 		ret->u.lost.reason = LOST_REASON_TAKEN_OVER;
@@ -232,6 +235,8 @@ static const struct actor_desc super_desc = { .role = ROLE_SUPERVISOR,
 	.nmethods = &super_nmethods,
 	.on_peer_up = announce };
 
+static const struct actor_desc ctl_desc = { .role = ROLE_CTL };
+
 /* ---- place ---- */
 
 int
@@ -318,6 +323,7 @@ run_rig_init(struct run_rig *g)
 	run_rig_sh(g, "git init -q -b main; mkdir -p sub; echo text > sub/file");
 	g->shard = make_actor(g, &shard_desc, "project/0");
 	g->super = make_actor(g, &super_desc, "supervisor");
+	g->ctl = make_actor(g, &ctl_desc, "ctl");
 }
 
 void
@@ -331,6 +337,9 @@ run_rig_done(struct run_rig *g)
 	io_close(&g->mirror_fd);
 	g->shard = actor_free(g->shard);
 	g->super = actor_free(g->super);
+	g->ctl = actor_free(g->ctl);
+	free(g->keys_text);
+	free(g->sealed_text);
 	scratch_free(g->dir);
 	g->dir = NULL;
 }
@@ -414,6 +423,7 @@ run_rig_until(struct run_rig *g, int (*until)(struct run_rig *g))
 			abort();
 		}
 		actor_step(g->super);
+		actor_step(g->ctl);
 		actor_step(g->shard);
 		(void)poll(NULL, 0, 1);
 	}
@@ -474,14 +484,40 @@ on_concluded(void *arg, int err, const struct run_conclude_result *res)
 }
 
 static void
+on_detail(void *arg, int err, const struct run_get_detail_result *res)
+{
+	struct run_rig *g = arg;
+
+	must(err == 0);
+	*g->detail = res->u.detail;
+}
+
+static void
+on_log(void *arg, int err, const struct run_read_log_result *res)
+{
+	struct run_rig *g = arg;
+
+	must(err == 0);
+	must(buf_add(g->detail_text, res->u.text.text.p, res->u.text.text.n) == 0);
+	g->answered = 1;
+}
+
+static void
 on_run_up(void *arg, struct link *l, struct rpc_peer *p)
 {
 	struct run_rig *g = arg;
+	struct run_get_detail_params detail = { 262144 };
+	struct run_read_log_params log = { 0, 1 << 20 };
 	struct run_conclude_params params = { g->epoch, FAILURE_CODE_RUNNER_LOST,
 		"The process that executed this run ended unexpectedly (signal 9 (SIGKILL))." };
 
 	(void)l;
-	must(run_conclude_call(p, NULL, &params, on_concluded, g) == 0);
+	if (g->want_conclude) {
+		must(run_conclude_call(p, NULL, &params, on_concluded, g) == 0);
+		return;
+	}
+	must(run_get_detail_call(p, NULL, &detail, on_detail, g) == 0);
+	must(run_read_log_call(p, NULL, &log, on_log, g) == 0);
 }
 
 static int
@@ -490,18 +526,83 @@ is_answered(struct run_rig *g)
 	return g->answered;
 }
 
-void
-run_rig_conclude(struct run_rig *g)
+static void
+ask(struct run_rig *g)
 {
+	/* Reads are ingress's and ctl's, conclude is the shard's. */
 	static const struct link_ops ops = { .on_up = on_run_up };
+	struct actor *from = g->want_conclude ? g->shard : g->ctl;
 	char address[ID_SIZE + 4];
 	struct link *l;
 
 	(void)snprintf(address, sizeof(address), "run/%s", g->run_id);
-	l = actor_link(g->shard, address, &ops, g);
+	g->answered = 0;
+	l = actor_link(from, address, &ops, g);
 	must(l != NULL);
 	run_rig_until(g, is_answered);
-	(void)actor_unlink(g->shard, l);
+	(void)actor_unlink(from, l);
+}
+
+void
+run_rig_conclude(struct run_rig *g)
+{
+	g->want_conclude = 1;
+	ask(g);
+}
+
+void
+run_rig_ask(struct run_rig *g, struct run_get_detail_detail *ret, struct buf *ret_text)
+{
+	g->want_conclude = 0;
+	g->detail = ret;
+	g->detail_text = ret_text;
+	ask(g);
+}
+
+void
+run_rig_restart_shard(struct run_rig *g)
+{
+	g->channel = NULL;
+	g->shard = actor_free(g->shard);
+	g->shard = make_actor(g, &shard_desc, "project/0");
+}
+
+/* ---- secrets ---- */
+
+static struct vault_keys *
+keys_of(const char *project_id, int version)
+{
+	CLEANUP_FREE char *text = mem_format(
+	    "{\"current\":%d,\"keys\":{\"%d\":"
+	    "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\"}}",
+	    version, version);
+	CLEANUP(vault_keys_freep) struct vault_keys *master = NULL;
+	struct vault_keys *derived = NULL;
+
+	must(text != NULL && vault_keys_parse(text, strlen(text), &master, NULL) == 0);
+	must(vault_keys_for_project(master, project_id, &derived) == 0);
+	return derived;
+}
+
+void
+run_rig_seal(struct run_rig *g, const char *token, int given)
+{
+	CLEANUP(vault_keys_freep) struct vault_keys *sealing = keys_of(g->project_id, 1);
+	CLEANUP(vault_keys_freep) struct vault_keys *giving = keys_of(g->project_id, given);
+	CLEANUP_FREE char *bound = mem_format("project_config|%s|repo_token", g->project_id);
+	struct vault_sealed sealed = { 0 };
+	struct buf keys = BUF_INIT;
+
+	must(bound != NULL && vault_keys_format(giving, &keys) == 0);
+	must(vault_seal(sealing, VAULT_REPO_TOKEN, g->project_id, bound, token, strlen(token),
+		 &sealed) == 0);
+	free(g->keys_text);
+	free(g->sealed_text);
+	g->keys = g->keys_text = buf_take_cstr(&keys);
+	g->sealed_text = sealed.ciphertext;
+	(void)snprintf(g->sealed_nonce, sizeof(g->sealed_nonce), "%s", sealed.nonce);
+	g->sealed = (struct sealed_value) { g->sealed_text, g->sealed_nonce, 1 };
+	g->token = &g->sealed;
 }
 
 /* ---- what it left ---- */

@@ -20,7 +20,7 @@
 struct run_rig {
 	char *dir; /* Owned; data/, run/ and repo/ are beneath it. */
 	char data[128], runtime[128], repo[128], url[144];
-	struct actor *shard, *super;
+	struct actor *shard, *super, *ctl;
 	char run_id[ID_SIZE], project_id[ID_SIZE], user_id[ID_SIZE];
 	char spawn_id[ID_HEX32_SIZE], lease_id[ID_HEX32_SIZE];
 
@@ -42,6 +42,7 @@ struct run_rig {
 	int fail_finals; /* So many more settlements are. */
 	int conflict;    /* Settlements do. */
 	int commit_conflict;
+	int cancel_after;   /* Heartbeats after so many tell of a cancel; 0: none do. */
 	int64_t cancel_at;  /* Told by claims and heartbeats; 0: none. */
 	int refuse_release; /* 1: cancel_requested. */
 
@@ -57,8 +58,14 @@ struct run_rig {
 
 	/* Of run_rig_conclude(). */
 	struct run_conclude_terminal concluded; /* Without its text. */
-	int answered;
-	int mirror_fd; /* Holds the mirror's lock; -1: free. */
+	int answered, want_conclude;
+	struct run_get_detail_detail *detail; /* Of run_rig_ask(). */
+	struct buf *detail_text;
+	char *sealed_text; /* Owned: what `sealed` lends from. */
+	char sealed_nonce[40];
+	struct sealed_value sealed;
+	char *keys_text; /* Owned. */
+	int mirror_fd;   /* Holds the mirror's lock; -1: free. */
 
 	/* The process. */
 	pid_t pid;
@@ -90,6 +97,14 @@ int run_rig_run(struct run_rig *g);
 /* The checkout of the run waits while it is held. */
 void run_rig_hold_mirror(struct run_rig *g);
 void run_rig_free_mirror(struct run_rig *g);
+/* The shard goes, with every connection, and comes back. */
+void run_rig_restart_shard(struct run_rig *g);
+/* Seals ${token} for the project as version 1 and gives the run the keys of ${given}, made of
+ * the same master key under that number. */
+void run_rig_seal(struct run_rig *g, const char *token, int given);
+/* run.getDetail and run.readLog to the process of run_rig_serve(); what is in the answers is
+ * copied to ${ret_text}. */
+void run_rig_ask(struct run_rig *g, struct run_get_detail_detail *ret, struct buf *ret_text);
 /* run.conclude with runner_lost to the process of run_rig_serve(). */
 void run_rig_conclude(struct run_rig *g);
 
