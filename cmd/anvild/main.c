@@ -45,9 +45,6 @@ serve(struct supervisor *s)
 		(void)fprintf(stderr, "anvild: %s\n", why);
 		return 1;
 	}
-	r = actor_signals(s->actor);
-	if (r < 0)
-		return 1;
 	startup_residents(s);
 	r = actor_run(s->actor);
 	return r == 0 && !s->failed ? 0 : 1;
