@@ -11,8 +11,9 @@
 /* ---- users ---- */
 
 static int
-user_read(struct stmt *st, struct arena *a, struct index_user *u)
+user_read(struct stmt *st, struct arena *a, void *row)
 {
+	struct index_user *u = row;
 	int err = 0;
 
 	*u = (struct index_user) { .id = stmt_text_dup(st, 0, a, &err),
@@ -29,13 +30,9 @@ user_get(struct store *s, struct arena *a, enum index_stmt by, const char *key,
     struct index_user *ret)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, by);
-	int r = stmt_bind(st, "s", key);
+	int r = stmt_first(st, stmt_bind(st, "s", key));
 
-	if (r == 0)
-		r = stmt_step(st);
-	if (r == 0)
-		return E_NOENT;
-	return r == 1 ? user_read(st, a, ret) : r;
+	return r < 0 ? r : user_read(st, a, ret);
 }
 
 int
@@ -63,19 +60,11 @@ int
 index_user_list(struct store *s, struct arena *a, struct index_user **ret, size_t *ret_n)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_USER_LIST);
-	void *rows = NULL;
-	size_t n = 0, cap = 0;
-	int r;
+	void *rows;
+	int r = stmt_rows(st, 0, a, user_read, sizeof(**ret), &rows, ret_n);
 
-	while ((r = stmt_step(st)) == 1) {
-		r = arena_list_grow(a, &rows, n, &cap, sizeof(struct index_user));
-		if (r == 0)
-			r = user_read(st, a, (struct index_user *)rows + n++);
-		if (r < 0)
-			return r;
-	}
-	*ret = rows;
-	*ret_n = n;
+	if (r == 0)
+		*ret = rows;
 	return r;
 }
 

@@ -6,8 +6,9 @@
 #include "lib/index/stmts.h"
 
 static int
-project_read(struct stmt *st, struct arena *a, struct index_project *p)
+project_read(struct stmt *st, struct arena *a, void *row)
 {
+	struct index_project *p = row;
 	int err = 0;
 
 	*p = (struct index_project) { .id = stmt_text_dup(st, 0, a, &err),
@@ -31,31 +32,21 @@ project_read(struct stmt *st, struct arena *a, struct index_project *p)
 static int
 project_one(struct stmt *st, int bound, struct arena *a, struct index_project *ret)
 {
-	int r = bound < 0 ? bound : stmt_step(st);
+	int r = stmt_first(st, bound);
 
-	if (r == 0)
-		return E_NOENT;
-	return r == 1 ? project_read(st, a, ret) : r;
+	return r < 0 ? r : project_read(st, a, ret);
 }
 
 static int
 project_rows(
     struct stmt *st, int bound, struct arena *a, struct index_project **ret, size_t *ret_n)
 {
-	void *rows = NULL;
-	size_t n = 0, cap = 0;
-	int r = bound;
+	void *rows;
+	int r = stmt_rows(st, bound, a, project_read, sizeof(**ret), &rows, ret_n);
 
-	while (r == 0 && (r = stmt_step(st)) == 1) {
-		r = arena_list_grow(a, &rows, n, &cap, sizeof(struct index_project));
-		if (r == 0)
-			r = project_read(st, a, (struct index_project *)rows + n++);
-	}
-	if (r < 0)
-		return r;
-	*ret = rows;
-	*ret_n = n;
-	return 0;
+	if (r == 0)
+		*ret = rows;
+	return r;
 }
 
 int
@@ -176,17 +167,5 @@ index_project_choose_shard(struct store *s, int64_t nshards, int64_t *ret_shard)
 		if (counts[i] < counts[best])
 			best = i;
 	*ret_shard = best;
-	return 0;
-}
-
-int
-index_project_highest_shard(struct store *s, int64_t *ret_shard)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_HIGHEST_SHARD);
-	int r = stmt_step(st);
-
-	if (r < 0)
-		return r;
-	*ret_shard = r == 1 && !stmt_is_null(st, 0) ? stmt_int(st, 0) : -1;
 	return 0;
 }

@@ -46,7 +46,5 @@ int index_project_unconfirmed(struct store *s, struct arena *a, int64_t before_m
 int index_project_upsert(struct store *s, const struct index_project *p);
 /* Of shards 0..n-1 the one with the fewest projects, unconfirmed ones counted. */
 int index_project_choose_shard(struct store *s, int64_t nshards, int64_t *ret_shard);
-/* Highest shard that holds a project; -1: none does. */
-int index_project_highest_shard(struct store *s, int64_t *ret_shard);
 
 #endif

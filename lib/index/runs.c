@@ -113,13 +113,9 @@ int
 index_run_get(struct store *s, struct arena *a, const char *id, struct index_run *ret)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_RUN_GET);
-	int r = stmt_bind(st, "s", id);
+	int r = stmt_first(st, stmt_bind(st, "s", id));
 
-	if (r == 0)
-		r = stmt_step(st);
-	if (r == 0)
-		return E_NOENT;
-	return r == 1 ? run_read(st, a, ret) : r;
+	return r < 0 ? r : run_read(st, a, ret);
 }
 
 int

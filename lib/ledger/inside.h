@@ -24,12 +24,12 @@ ledger_null0(const int64_t *v)
 	return *v != 0 ? v : NULL;
 }
 
-/* One row of a statement that selects the columns of a run. */
-int ledger_run_read(struct stmt *st, struct arena *a, struct ledger_run *r);
-/* All its rows. */
+/* The run that a statement with one parameter, ${key}, selects.  0, E_NOENT or an error. */
+int ledger_run_one(struct store *s, struct arena *a, enum ledger_stmt by, const char *key,
+    struct ledger_run *ret);
+/* All rows of a statement that selects the columns of a run, or of a project. */
 int ledger_run_rows(
     struct stmt *st, int bound, struct arena *a, struct ledger_run **ret, size_t *ret_n);
-int ledger_project_read(struct stmt *st, struct arena *a, struct ledger_project *p);
 int ledger_project_rows(
     struct stmt *st, int bound, struct arena *a, struct ledger_project **ret, size_t *ret_n);
 

@@ -6,9 +6,10 @@
 #include "lib/ledger/inside.h"
 
 /* Columns in the order of LEDGER_CONFIG_COLUMNS. */
-int
-ledger_project_read(struct stmt *st, struct arena *a, struct ledger_project *p)
+static int
+project_read(struct stmt *st, struct arena *a, void *row)
 {
+	struct ledger_project *p = row;
 	int err = 0;
 
 	*p = (struct ledger_project) { .project_id = stmt_text_dup(st, 0, a, &err),
@@ -34,20 +35,12 @@ int
 ledger_project_rows(
     struct stmt *st, int bound, struct arena *a, struct ledger_project **ret, size_t *ret_n)
 {
-	void *rows = NULL;
-	size_t n = 0, cap = 0;
-	int r = bound;
+	void *rows;
+	int r = stmt_rows(st, bound, a, project_read, sizeof(**ret), &rows, ret_n);
 
-	while (r == 0 && (r = stmt_step(st)) == 1) {
-		r = arena_list_grow(a, &rows, n, &cap, sizeof(struct ledger_project));
-		if (r == 0)
-			r = ledger_project_read(st, a, (struct ledger_project *)rows + n++);
-	}
-	if (r < 0)
-		return r;
-	*ret = rows;
-	*ret_n = n;
-	return 0;
+	if (r == 0)
+		*ret = rows;
+	return r;
 }
 
 int
@@ -55,13 +48,9 @@ ledger_project_get(
     struct store *s, struct arena *a, const char *project_id, struct ledger_project *ret)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_GET);
-	int r = stmt_bind(st, "s", project_id);
+	int r = stmt_first(st, stmt_bind(st, "s", project_id));
 
-	if (r == 0)
-		r = stmt_step(st);
-	if (r == 0)
-		return E_NOENT;
-	return r == 1 ? ledger_project_read(st, a, ret) : r;
+	return r < 0 ? r : project_read(st, a, ret);
 }
 
 int
@@ -197,24 +186,25 @@ ledger_project_begin_removal(struct store *s, const char *project_id, int64_t no
 	return r == 0 && store_changes(s) == 0 ? E_NOENT : r;
 }
 
+static int
+id_read(struct stmt *st, struct arena *a, void *row)
+{
+	const char **id = row;
+	int err = 0;
+
+	*id = stmt_text_dup(st, 0, a, &err);
+	return err;
+}
+
 int
 ledger_project_removing(struct store *s, struct arena *a, const char ***ret, size_t *ret_n)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_STATE_REMOVING);
-	void *rows = NULL;
-	size_t n = 0, cap = 0;
-	int r, err = 0;
+	void *rows;
+	int r = stmt_rows(st, 0, a, id_read, sizeof(**ret), &rows, ret_n);
 
-	while ((r = stmt_step(st)) == 1) {
-		r = arena_list_grow(a, &rows, n, &cap, sizeof(char *));
-		if (r < 0)
-			return r;
-		((const char **)rows)[n++] = stmt_text_dup(st, 0, a, &err);
-		if (err < 0)
-			return err;
-	}
-	*ret = rows;
-	*ret_n = n;
+	if (r == 0)
+		*ret = rows;
 	return r;
 }
 

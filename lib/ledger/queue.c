@@ -121,19 +121,6 @@ ledger_accept_run(struct store *s, struct arena *a, const struct ledger_accept *
 
 /* ---- promotion ---- */
 
-static int
-first_queued(struct store *s, struct arena *a, const char *project_id, struct ledger_run *ret)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_RUN_FIRST);
-	int r = stmt_bind(st, "s", project_id);
-
-	if (r == 0)
-		r = stmt_step(st);
-	if (r == 0)
-		return E_NOENT;
-	return r == 1 ? ledger_run_read(st, a, ret) : r;
-}
-
 int
 ledger_promote(struct store *s, struct arena *a, const char *project_id, int64_t now_ms,
     struct ledger_promoted *ret)
@@ -144,7 +131,7 @@ ledger_promote(struct store *s, struct arena *a, const char *project_id, int64_t
 	ret->run_id[0] = '\0';
 	if (r != E_NOENT)
 		return r;
-	r = first_queued(s, a, project_id, &run);
+	r = ledger_run_one(s, a, LG_RUN_FIRST, project_id, &run);
 	if (r < 0)
 		return r == E_NOENT ? 0 : r;
 	run.state = LEDGER_EXECUTABLE;

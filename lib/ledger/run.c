@@ -87,9 +87,10 @@ ledger_run_stmt(struct stmt *st, int bound)
 }
 
 /* Columns in the order of LEDGER_RUN_COLUMNS. */
-int
-ledger_run_read(struct stmt *st, struct arena *a, struct ledger_run *r)
+static int
+run_read(struct stmt *st, struct arena *a, void *row)
 {
+	struct ledger_run *r = row;
 	int err = 0, state, public_state, dispatch, sync;
 
 	state = word_index(states, ARRAY_LEN(states), stmt_text(st, 4));
@@ -143,47 +144,35 @@ int
 ledger_run_rows(
     struct stmt *st, int bound, struct arena *a, struct ledger_run **ret, size_t *ret_n)
 {
-	void *rows = NULL;
-	size_t n = 0, cap = 0;
-	int r = bound;
+	void *rows;
+	int r = stmt_rows(st, bound, a, run_read, sizeof(**ret), &rows, ret_n);
 
-	while (r == 0 && (r = stmt_step(st)) == 1) {
-		r = arena_list_grow(a, &rows, n, &cap, sizeof(struct ledger_run));
-		if (r == 0)
-			r = ledger_run_read(st, a, (struct ledger_run *)rows + n++);
-	}
-	if (r < 0)
-		return r;
-	*ret = rows;
-	*ret_n = n;
-	return 0;
+	if (r == 0)
+		*ret = rows;
+	return r;
 }
 
-static int
-run_one(struct store *s, struct arena *a, enum ledger_stmt by, const char *key,
+int
+ledger_run_one(struct store *s, struct arena *a, enum ledger_stmt by, const char *key,
     struct ledger_run *ret)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, (unsigned)by);
-	int r = stmt_bind(st, "s", key);
+	int r = stmt_first(st, stmt_bind(st, "s", key));
 
-	if (r == 0)
-		r = stmt_step(st);
-	if (r == 0)
-		return E_NOENT;
-	return r == 1 ? ledger_run_read(st, a, ret) : r;
+	return r < 0 ? r : run_read(st, a, ret);
 }
 
 int
 ledger_run_get(struct store *s, struct arena *a, const char *run_id, struct ledger_run *ret)
 {
-	return run_one(s, a, LG_RUN_GET, run_id, ret);
+	return ledger_run_one(s, a, LG_RUN_GET, run_id, ret);
 }
 
 int
 ledger_run_head(
     struct store *s, struct arena *a, const char *project_id, struct ledger_run *ret)
 {
-	return run_one(s, a, LG_RUN_HEAD, project_id, ret);
+	return ledger_run_one(s, a, LG_RUN_HEAD, project_id, ret);
 }
 
 /* ---- writing ---- */

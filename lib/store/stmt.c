@@ -108,6 +108,36 @@ stmt_run(struct stmt *st)
 	return r;
 }
 
+int
+stmt_first(struct stmt *st, int bound)
+{
+	int r = bound < 0 ? bound : stmt_step(st);
+
+	if (r < 0)
+		return r;
+	return r == 0 ? E_NOENT : 0;
+}
+
+int
+stmt_rows(struct stmt *st, int bound, struct arena *a, stmt_read_fn *read, size_t row_size,
+    void **ret_rows, size_t *ret_n)
+{
+	void *rows = NULL;
+	size_t n = 0, cap = 0;
+	int r = bound;
+
+	while (r == 0 && (r = stmt_step(st)) == 1) {
+		r = arena_list_grow(a, &rows, n, &cap, row_size);
+		if (r == 0)
+			r = read(st, a, (char *)rows + n++ * row_size);
+	}
+	if (r < 0)
+		return r;
+	*ret_rows = rows;
+	*ret_n = n;
+	return 0;
+}
+
 int64_t
 stmt_int(struct stmt *st, int col)
 {

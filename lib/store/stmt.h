@@ -26,6 +26,16 @@ int stmt_run(struct stmt *st);
 struct stmt *stmt_reset(struct stmt *st);
 DEFINE_CLEANUP(struct stmt *, stmt_reset)
 
+/* The first row of a statement that stmt_bind() answered with ${bound}.  0: it is there to be
+ * read; E_NOENT: there is none; or the error of either. */
+int stmt_first(struct stmt *st, int bound);
+/* Fills ${row}, zeroed, from the columns; 0 or an error, which ends the reading. */
+typedef int stmt_read_fn(struct stmt *st, struct arena *a, void *row);
+/* All its rows, as an array of ${row_size} each in ${a}.  0, *ret_rows NULL when there is
+ * none; or an error. */
+int stmt_rows(struct stmt *st, int bound, struct arena *a, stmt_read_fn *read, size_t row_size,
+    void **ret_rows, size_t *ret_n);
+
 /* Columns count from 0; valid until the next step or reset.  Null: 0, NULL, NULL. */
 int64_t stmt_int(struct stmt *st, int col);
 const char *stmt_text(struct stmt *st, int col);

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "lib/base/arena.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "lib/store/store.h"
@@ -219,6 +220,58 @@ changes_of_a_statement_that_hit_nothing_are_none(void **state)
 	assert_int_equal(store_changes(rig->s), 0);
 }
 
+static void
+the_first_row_is_there_or_said_to_be_missing(void **state)
+{
+	struct rig *rig = *state;
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(rig->s, TINY_GET);
+
+	assert_int_equal(stmt_first(st, stmt_bind(st, "i", (int64_t)1)), E_NOENT);
+	assert_int_equal(tiny_add(rig->s, 1, "written"), 0);
+	stmt_reset(st);
+	assert_int_equal(stmt_first(st, stmt_bind(st, "i", (int64_t)1)), 0);
+	assert_string_equal(stmt_text(st, 1), "written");
+	assert_int_equal(stmt_first(st, E_RANGE), E_RANGE);
+}
+
+static int
+row_read(struct stmt *st, struct arena *a, void *row)
+{
+	(void)a;
+	*(int64_t *)row = stmt_int(st, 0);
+	return *(int64_t *)row == 404 ? E_CORRUPT : 0;
+}
+
+static int
+rows_of(struct store *s, int64_t id, struct arena *a, void **ret_rows, size_t *ret_n)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, TINY_GET);
+
+	return stmt_rows(
+	    st, stmt_bind(st, "i", id), a, row_read, sizeof(int64_t), ret_rows, ret_n);
+}
+
+static void
+all_rows_come_or_the_outputs_are_untouched(void **state)
+{
+	struct rig *rig = *state;
+	CLEANUP(arena_freep) struct arena *a = arena_new();
+	void *rows = rig;
+	size_t n = 99;
+
+	assert_int_equal(tiny_add(rig->s, 404, "written"), 0);
+	assert_int_equal(rows_of(rig->s, 404, a, &rows, &n), E_CORRUPT);
+	assert_ptr_equal(rows, rig);
+	assert_int_equal(n, 99);
+	assert_int_equal(rows_of(rig->s, 1, a, &rows, &n), 0);
+	assert_null(rows);
+	assert_int_equal(n, 0);
+	assert_int_equal(tiny_add(rig->s, 1, "written"), 0);
+	assert_int_equal(rows_of(rig->s, 1, a, &rows, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(*(int64_t *)rows, 1);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -234,6 +287,8 @@ main(void)
 		TEST(foreign_keys_take_the_children_along),
 		TEST(bound_texts_are_copied),
 		TEST(changes_of_a_statement_that_hit_nothing_are_none),
+		TEST(the_first_row_is_there_or_said_to_be_missing),
+		TEST(all_rows_come_or_the_outputs_are_untouched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
