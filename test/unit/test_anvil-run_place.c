@@ -1,0 +1,150 @@
+/*
+ * test/unit/test_anvil-run_place.c -- the directory of a run: made, locked, cleared.
+ */
+#include "test/support/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/anvil-run/place.h"
+#include "lib/base/err.h"
+#include "lib/base/io.h"
+#include "lib/base/mem.h"
+#include "test/support/scratch.h"
+
+static const char run_id[] = "run_0123456789abcdefghijAB";
+
+struct fix {
+	char *dir;
+	struct place p;
+};
+
+static int
+setup(void **state)
+{
+	struct fix *f = calloc(1, sizeof(*f));
+
+	f->dir = scratch_new();
+	assert_int_equal(place_init(&f->p, f->dir, run_id, "prj_x"), 0);
+	*state = f;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fix *f = *state;
+
+	place_done(&f->p);
+	scratch_free(f->dir);
+	free(f);
+	return 0;
+}
+
+static mode_t
+mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void
+the_directory_is_its_owners_alone(void **state)
+{
+	struct fix *f = *state;
+
+	assert_int_equal(place_make(&f->p), 0);
+	assert_int_equal(place_make(&f->p), 0);
+	assert_int_equal(mode_of(f->p.dir), 0700);
+	assert_int_equal(place_make_trees(&f->p), 0);
+	assert_int_equal(mode_of(f->p.ws), 0700);
+	assert_int_equal(mode_of(f->p.tmp), 0700);
+	assert_int_equal(mode_of(f->p.home), 0700);
+}
+
+static void
+the_lock_says_who_holds_it(void **state)
+{
+	struct fix *f = *state;
+	CLEANUP_FREE char *path = mem_format("%s/lock", f->p.dir);
+	CLEANUP(buf_done) struct buf b = BUF_INIT;
+	char expected[64];
+
+	assert_int_equal(place_lock(&f->p, "spawn"), E_NOENT);
+	assert_int_equal(place_make(&f->p), 0);
+	assert_int_equal(place_lock(&f->p, "a longer word than the next"), 0);
+	io_close(&f->p.lock_fd);
+	assert_int_equal(place_lock(&f->p, "spawn"), 0);
+	assert_int_equal(io_read_file(AT_FDCWD, path, 100, &b), 0);
+	(void)snprintf(expected, sizeof(expected), "%d spawn\n", (int)getpid());
+	assert_string_equal(buf_cstr(&b), expected);
+}
+
+static void
+trees_are_empty_when_a_claim_begins(void **state)
+{
+	struct fix *f = *state;
+	CLEANUP_FREE char *file = mem_format("%s/left", f->p.ws);
+
+	assert_int_equal(place_make(&f->p), 0);
+	assert_int_equal(place_make_trees(&f->p), 0);
+	assert_int_equal(io_write_file(AT_FDCWD, file, "x", 1, 0600), 0);
+	assert_int_equal(place_make_trees(&f->p), 0);
+	assert_int_equal(access(file, F_OK), -1);
+	assert_int_equal(access(f->p.home, F_OK), 0);
+}
+
+static void
+trees_go_and_the_rest_stays(void **state)
+{
+	struct fix *f = *state;
+	CLEANUP_FREE char *db = mem_format("%s/run.db", f->p.dir);
+
+	assert_int_equal(place_make(&f->p), 0);
+	assert_int_equal(place_make_trees(&f->p), 0);
+	assert_int_equal(io_write_file(AT_FDCWD, db, "x", 1, 0600), 0);
+	assert_int_equal(chmod(f->p.ws, 0), 0);
+	assert_int_equal(place_remove_trees(&f->p), 0);
+	assert_int_equal(access(f->p.ws, F_OK), -1);
+	assert_int_equal(access(f->p.tmp, F_OK), -1);
+	assert_int_equal(access(db, F_OK), 0);
+	assert_int_equal(place_remove(&f->p), 0);
+	assert_int_equal(access(f->p.dir, F_OK), -1);
+	assert_int_equal(access(f->p.runs, F_OK), 0);
+}
+
+static void
+a_missing_key_is_remembered_until_a_claim_has_it(void **state)
+{
+	struct fix *f = *state;
+
+	assert_int_equal(place_make(&f->p), 0);
+	assert_false(place_was_keyless(&f->p));
+	assert_int_equal(place_note_keyless(&f->p), 0);
+	assert_true(place_was_keyless(&f->p));
+	place_forget_keyless(&f->p);
+	assert_false(place_was_keyless(&f->p));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    the_directory_is_its_owners_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_lock_says_who_holds_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    trees_are_empty_when_a_claim_begins, setup, teardown),
+		cmocka_unit_test_setup_teardown(trees_go_and_the_rest_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_missing_key_is_remembered_until_a_claim_has_it, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/*
+ * test/unit/test_anvil-run_recorder.c -- jobs of the store's thread: order, retries, patience.
+ */
+#include "test/support/unit.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/anvil-run/recorder.h"
+#include "lib/actor/actor.h"
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/mem.h"
+#include "test/support/scratch.h"
+
+#define PATIENCE_MS 20000
+
+static const size_t no_methods = 0;
+static const struct actor_desc desc = { .role = ROLE_RUN, .nmethods = &no_methods };
+
+struct fix {
+	char *dir;
+	struct actor *a;
+	struct recorder *rec;
+	char trail[64]; /* Names of jobs in the order of their ends; x for a failed one. */
+	int troubles, recoveries, fulls;
+};
+
+struct letter {
+	struct job job;
+	struct fix *f;
+	char name;
+	int fail[4]; /* What its tries return. */
+	int tries;
+};
+
+static void
+on_trouble(void *arg, int err)
+{
+	struct fix *f = arg;
+
+	f->troubles += err < 0;
+	f->recoveries += err == 0;
+}
+
+static void
+on_full(void *arg)
+{
+	struct fix *f = arg;
+
+	f->fulls++;
+}
+
+static int
+setup(void **state)
+{
+	static const struct recorder_ops ops = { on_trouble, on_full };
+	struct fix *f = calloc(1, sizeof(*f));
+	struct actor_place place = { .address = "run/run_0000000000000000000001" };
+	char *why = NULL;
+
+	f->dir = scratch_new();
+	place.runtime_dir = f->dir;
+	assert_int_equal(actor_new(&desc, &place, &f->a, &why), 0);
+	f->rec = recorder_new(f->a, f->dir, 1 << 20, &ops, f);
+	assert_non_null(f->rec);
+	*state = f;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct fix *f = *state;
+
+	clock_shift_for_test(0, 0);
+	recorder_free(f->rec);
+	actor_free(f->a);
+	scratch_free(f->dir);
+	free(f);
+	return 0;
+}
+
+static int
+letter_work(struct job *j, struct desk *d)
+{
+	struct letter *l = (struct letter *)j;
+
+	(void)d;
+	return l->tries < (int)ARRAY_LEN(l->fail) ? l->fail[l->tries++] : 0;
+}
+
+static void
+letter_done(struct job *j, int err)
+{
+	struct letter *l = (struct letter *)j;
+	size_t at = strlen(l->f->trail);
+
+	l->f->trail[at] = err == 0 ? l->name : err == E_CANCELED ? '-' : 'x';
+	free(l);
+}
+
+static struct letter *
+post(struct fix *f, enum job_kind kind, char name, int first, int second)
+{
+	struct letter *l = calloc(1, sizeof(*l));
+
+	*l = (struct letter) { .job = { .kind = kind,
+				   .bytes = 1000,
+				   .work = letter_work,
+				   .done = letter_done },
+		.f = f,
+		.name = name,
+		.fail = { first, second } };
+	recorder_post(f->rec, &l->job);
+	return l;
+}
+
+static void
+run_until(struct fix *f, size_t ndone)
+{
+	struct mono_time limit = mono_add_ms(clock_mono(), PATIENCE_MS);
+
+	while (strlen(f->trail) < ndone) {
+		assert_true(mono_diff_us(clock_mono(), limit) > 0);
+		actor_step(f->a);
+		(void)poll(NULL, 0, 1);
+	}
+}
+
+static void
+jobs_end_in_the_order_of_their_posting(void **state)
+{
+	struct fix *f = *state;
+
+	for (char c = 'a'; c <= 'p'; c++)
+		(void)post(f, c % 2 ? JOB_LOG : JOB_STATE, c, 0, 0);
+	assert_int_equal(recorder_njobs(f->rec), 16);
+	run_until(f, 16);
+	assert_string_equal(f->trail, "abcdefghijklmnop");
+	assert_int_equal(recorder_njobs(f->rec), 0);
+}
+
+static void
+reads_take_turns_with_writes(void **state)
+{
+	struct fix *f = *state;
+
+	for (char c = 'a'; c <= 'd'; c++)
+		(void)post(f, JOB_LOG, c, 0, 0);
+	for (char c = 'A'; c <= 'D'; c++)
+		(void)post(f, JOB_READ, c, 0, 0);
+	run_until(f, 8);
+	assert_string_equal(f->trail, "aAbBcCdD");
+}
+
+static void
+a_full_disk_is_tried_again_and_reads_go_on_meanwhile(void **state)
+{
+	struct fix *f = *state;
+
+	(void)post(f, JOB_STATE, 'a', E_FULL, 0);
+	(void)post(f, JOB_LOG, 'b', 0, 0);
+	run_until(f, 0);
+	(void)post(f, JOB_READ, 'R', 0, 0);
+	run_until(f, 3);
+	assert_string_equal(f->trail, "Rab");
+	assert_int_equal(f->troubles, 1);
+	assert_int_equal(f->recoveries, 1);
+	assert_int_equal(f->fulls, 0);
+}
+
+static void
+after_the_patience_the_reserve_goes_and_logs_have_one_try(void **state)
+{
+	struct fix *f = *state;
+
+	assert_int_equal(record_reserve_make(f->dir), 0);
+	(void)post(f, JOB_LOG, 'a', E_FULL, E_FULL);
+	(void)post(f, JOB_STATE, 'b', 0, 0);
+	while (f->troubles == 0)
+		actor_step(f->a);
+	clock_shift_for_test(0, RECORDER_PATIENCE_MS + 1);
+	run_until(f, 2);
+	assert_string_equal(f->trail, "ab");
+	assert_int_equal(f->fulls, 1);
+	(void)post(f, JOB_LOG, 'c', E_FULL, 0);
+	run_until(f, 3);
+	assert_string_equal(f->trail, "abx");
+}
+
+static void
+other_errors_are_told_at_once(void **state)
+{
+	struct fix *f = *state;
+
+	(void)post(f, JOB_STATE, 'a', E_STALE, 0);
+	(void)post(f, JOB_READ, 'b', E_FULL, 0);
+	run_until(f, 2);
+	assert_string_equal(f->trail, "xx");
+	assert_int_equal(f->troubles, 0);
+}
+
+static void
+jobs_that_did_not_run_are_told_at_the_end(void **state)
+{
+	struct fix *f = *state;
+
+	(void)post(f, JOB_STATE, 'a', E_FULL, E_FULL);
+	(void)post(f, JOB_STATE, 'b', 0, 0);
+	while (f->troubles == 0)
+		actor_step(f->a);
+	f->rec = recorder_free(f->rec);
+	assert_string_equal(f->trail, "--");
+}
+
+static void
+room_is_counted_in_bytes(void **state)
+{
+	struct fix *f = *state;
+	struct letter *l = calloc(1, sizeof(*l));
+
+	*l = (struct letter) { .job = { .kind = JOB_LOG,
+				   .bytes = RECORDER_MAX_BYTES,
+				   .work = letter_work,
+				   .done = letter_done },
+		.f = f,
+		.name = 'a' };
+	assert_true(recorder_has_room(f->rec));
+	recorder_post(f->rec, &l->job);
+	assert_false(recorder_has_room(f->rec));
+	run_until(f, 1);
+	assert_true(recorder_has_room(f->rec));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+		    jobs_end_in_the_order_of_their_posting, setup, teardown),
+		cmocka_unit_test_setup_teardown(reads_take_turns_with_writes, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_full_disk_is_tried_again_and_reads_go_on_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    after_the_patience_the_reserve_goes_and_logs_have_one_try, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_errors_are_told_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    jobs_that_did_not_run_are_told_at_the_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(room_is_counted_in_bytes, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
