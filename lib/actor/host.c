@@ -438,18 +438,6 @@ actor_loop(const struct actor *a)
 	return a->base;
 }
 
-struct store *
-actor_store(const struct actor *a)
-{
-	return a->store;
-}
-
-const char *
-actor_address(const struct actor *a)
-{
-	return a->address;
-}
-
 int
 actor_runtime_dirfd(const struct actor *a)
 {

@@ -99,8 +99,6 @@ int actor_is_draining(const struct actor *a);
 void actor_stop(struct actor *a, int status);
 
 struct event_base *actor_loop(const struct actor *a); /* For lib/http only. */
-struct store *actor_store(const struct actor *a);
-const char *actor_address(const struct actor *a);
 int actor_runtime_dirfd(const struct actor *a);
 /* Commits what is open now, such as before a step that cannot be undone.  0 or E_STORAGE. */
 int actor_commit_now(struct actor *a);

@@ -58,7 +58,6 @@ struct parked {
 	struct actor *actor;
 	struct rpc_request *req; /* NULL: was told E_STORAGE when its batch was lost. */
 	struct method_entry *method;
-	char request_id[RPC_REQUEST_ID_SIZE];
 };
 
 /* An accepted connection. */

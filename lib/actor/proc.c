@@ -162,12 +162,6 @@ proc_keys(const struct proc *p)
 	return json_is_null(keys) ? NULL : keys;
 }
 
-pid_t
-proc_supervisor_pid(const struct proc *p)
-{
-	return p->supervisor_pid;
-}
-
 const char *
 proc_boot_id(const struct proc *p)
 {

@@ -56,7 +56,6 @@ int proc_wants_check(const struct proc *p);
 /* Of descriptor 3, borrowed; keys: NULL when there are none. */
 const json_t *proc_config(const struct proc *p);
 const json_t *proc_keys(const struct proc *p);
-pid_t proc_supervisor_pid(const struct proc *p);
 const char *proc_boot_id(const struct proc *p);
 /* Forgets the start object, keys wiped as far as they can be; when the program has read it. */
 void proc_forget_start(struct proc *p);

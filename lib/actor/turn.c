@@ -456,7 +456,6 @@ turn_park(struct turn *t)
 	p->actor = a;
 	p->req = t->request;
 	p->method = t->entry;
-	memcpy(p->request_id, p->req->request_id, sizeof(p->request_id));
 	t->request = NULL;
 	return p;
 }
@@ -516,10 +515,4 @@ parked_is_wanted(const struct parked *p)
 {
 	OBJ_CHECK(p, PARKED_MAGIC);
 	return p->req != NULL && rpc_peer_is_open(p->req->peer);
-}
-
-const char *
-parked_request_id(const struct parked *p)
-{
-	return p->request_id;
 }

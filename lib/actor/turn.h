@@ -69,7 +69,6 @@ parked_drop(struct parked *p)
 }
 /* 1 while somebody is there to receive the answer. */
 int parked_is_wanted(const struct parked *p);
-const char *parked_request_id(const struct parked *p);
 
 /* An internal turn: of a timer, of the answer to a call, of a worker's result.  ${fn} returns
  * 0, or an error: its writes are undone.  Returns what ${fn} returned, or E_STORAGE; what has

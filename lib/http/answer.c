@@ -135,12 +135,6 @@ http_answer_clear(struct http_req *req)
 	req->bad_header = 0;
 }
 
-void
-http_answer_close(struct http_req *req)
-{
-	req->close = 1;
-}
-
 /* ---- the head of an answer ------------------------------------------------------------- */
 
 /* Whether the connection can go on behind this answer. */
@@ -245,7 +239,6 @@ http_answer(struct http_req *req, int status, const void *body, size_t len)
 	if (answer_begin(req, status, (int64_t)len)) {
 		if (outq_add(&req->conn->out, body, len) < 0)
 			req->conn->broken = 1;
-		req->sent = len;
 	}
 	answer_end(req);
 }
@@ -256,7 +249,6 @@ http_answer_blob(struct http_req *req, int status, struct http_blob *body)
 	if (answer_begin(req, status, (int64_t)http_blob_len(body))) {
 		if (outq_add_blob(&req->conn->out, body) < 0)
 			req->conn->broken = 1;
-		req->sent = http_blob_len(body);
 	}
 	answer_end(req);
 }
@@ -296,7 +288,7 @@ stream_chunk_begin(struct http_req *req, size_t n)
 
 /* A chunk that is there in part cannot be gone on with. */
 static int
-stream_chunk_end(struct http_req *req, size_t n, int r)
+stream_chunk_end(struct http_req *req, int r)
 {
 	if (r == 0 && req->chunked)
 		r = outq_add(&req->conn->out, "\r\n", 2);
@@ -305,7 +297,6 @@ stream_chunk_end(struct http_req *req, size_t n, int r)
 		conn_kick(req->conn);
 		return r;
 	}
-	req->sent += n;
 	conn_kick(req->conn);
 	return 0;
 }
@@ -320,21 +311,7 @@ http_stream_write(struct http_req *req, const void *p, size_t n)
 	r = stream_chunk_begin(req, n);
 	if (r == 0)
 		r = outq_add(&req->conn->out, p, n);
-	return stream_chunk_end(req, n, r);
-}
-
-int
-http_stream_write_blob(struct http_req *req, struct http_blob *b)
-{
-	size_t n = http_blob_len(b);
-	int r = stream_takes(req);
-
-	if (r <= 0 || n == 0)
-		return r < 0 ? r : 0;
-	r = stream_chunk_begin(req, n);
-	if (r == 0)
-		r = outq_add_blob(&req->conn->out, b);
-	return stream_chunk_end(req, n, r);
+	return stream_chunk_end(req, r);
 }
 
 size_t

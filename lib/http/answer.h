@@ -20,16 +20,12 @@ struct http_blob;
 
 /* ---- shared immutable bytes ---- */
 
-/* Copies; NULL: out of memory. */
-struct http_blob *http_blob_new(const void *p, size_t n);
-/* Takes the bytes out of ${b}, on failure too. */
-struct http_blob *http_blob_new_take(struct buf *b);
-/* Lends: ${p} must live as long as the process, such as an embedded file. */
+/* Lends: ${p} must live as long as the process, such as an embedded file.  NULL: out of
+ * memory. */
 struct http_blob *http_blob_new_static(const void *p, size_t n);
 struct http_blob *http_blob_ref(struct http_blob *b);
 struct http_blob *http_blob_unref(struct http_blob *b);
 DEFINE_CLEANUP(struct http_blob *, http_blob_unref)
-const uint8_t *http_blob_data(const struct http_blob *b);
 size_t http_blob_len(const struct http_blob *b);
 
 /* ---- headers ---- */
@@ -43,8 +39,6 @@ void http_answer_addf(struct http_req *req, const char *name, const char *fmt, .
 int http_answer_has(const struct http_req *req, const char *name);
 /* Forgets what was added so far. */
 void http_answer_clear(struct http_req *req);
-/* The connection closes behind this answer. */
-void http_answer_close(struct http_req *req);
 
 /* ---- whole ---- */
 
@@ -59,10 +53,9 @@ void http_answer_blob(struct http_req *req, int status, struct http_blob *body);
  * for HTTP/1.0.  For HEAD the pieces vanish, and the writer may end at once.  The client may be
  * gone already: see write. */
 void http_stream_begin(struct http_req *req, int status);
-/* Each: 0; E_LINK: nothing reaches the client any more; E_NOMEM.  The stream still has to be ended.  Takes any
- * amount: keeping http_stream_unsent() bounded is the writer's duty. */
+/* 0; E_LINK: nothing reaches the client any more; E_NOMEM.  The stream still has to be ended.
+ * Takes any amount: keeping http_stream_unsent() bounded is the writer's duty. */
 int http_stream_write(struct http_req *req, const void *p, size_t n);
-int http_stream_write_blob(struct http_req *req, struct http_blob *b);
 /* Bytes that the kernel has not taken yet, framing included. */
 size_t http_stream_unsent(const struct http_req *req);
 /* ${fn} runs once, from the loop, as soon as at most ${low} bytes are unsent; also when that is

@@ -32,13 +32,6 @@ body_init(struct body *b, int64_t length)
 	b->state = length < 0 ? BODY_S_SIZE : length == 0 ? BODY_S_DONE : BODY_S_LENGTH;
 }
 
-int
-body_is_untouched(const struct body *b)
-{
-	return b->total == 0 && b->digits == 0 &&
-	    (b->state == BODY_S_LENGTH || b->state == BODY_S_SIZE);
-}
-
 static int
 is_text(uint8_t c)
 {

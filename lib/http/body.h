@@ -28,7 +28,4 @@ void body_init(struct body *b, int64_t length);
 int body_feed(struct body *b, const uint8_t *p, size_t n, size_t *ret_used,
     const uint8_t **ret_piece, size_t *ret_len);
 
-/* 1 while no byte of the body, framing included, has been read and some are to come. */
-int body_is_untouched(const struct body *b);
-
 #endif

@@ -130,7 +130,6 @@ struct http_req {
 	uint8_t body_over; /* Nothing more of it will be read.                     */
 	/* Answer. */
 	struct buf added; /* Header lines.                                       */
-	uint64_t sent;    /* Bytes of its body.                                  */
 	int status;
 	uint8_t answer; /* enum answer_state                                    */
 	uint8_t held;   /* The handler has it.                                  */

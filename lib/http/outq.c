@@ -22,48 +22,17 @@ struct http_blob {
 	size_t refs;
 	size_t len;
 	const uint8_t *data;
-	void *owned; /* What to free with it, or NULL. */
 };
 
 /* ---- blobs --------------------------------------------------------------------------- */
 
-static struct http_blob *
-blob_make(const void *p, size_t n, void *owned)
+struct http_blob *
+http_blob_new_static(const void *p, size_t n)
 {
 	struct http_blob *b = mem_alloc(sizeof(*b));
 
 	if (b != NULL)
-		*b = (struct http_blob) { 1, n, p, owned };
-	return b;
-}
-
-struct http_blob *
-http_blob_new_static(const void *p, size_t n)
-{
-	return blob_make(p, n, NULL);
-}
-
-struct http_blob *
-http_blob_new(const void *p, size_t n)
-{
-	void *copy = mem_dup(p, n);
-	struct http_blob *b = copy == NULL ? NULL : blob_make(copy, n, copy);
-
-	if (b == NULL)
-		free(copy);
-	return b;
-}
-
-struct http_blob *
-http_blob_new_take(struct buf *from)
-{
-	struct http_blob *b = from->failed ? NULL
-					   : blob_make(from->data, from->len, from->data);
-
-	if (b == NULL)
-		buf_done(from);
-	else
-		buf_init(from);
+		*b = (struct http_blob) { .refs = 1, .len = n, .data = p };
 	return b;
 }
 
@@ -80,17 +49,9 @@ http_blob_unref(struct http_blob *b)
 	if (b == NULL)
 		return NULL;
 	must(b->refs > 0);
-	if (--b->refs == 0) {
-		free(b->owned);
+	if (--b->refs == 0)
 		free(b);
-	}
 	return NULL;
-}
-
-const uint8_t *
-http_blob_data(const struct http_blob *b)
-{
-	return b->data;
 }
 
 size_t

@@ -95,12 +95,6 @@ http_req_query_text(const struct http_req *req)
 	return req->head.done ? head_text(&req->head, req->head.query) : "";
 }
 
-int
-http_req_minor(const struct http_req *req)
-{
-	return req->head.minor;
-}
-
 const char *
 http_req_host(const struct http_req *req)
 {
@@ -299,12 +293,6 @@ int
 http_req_status(const struct http_req *req)
 {
 	return req->status;
-}
-
-uint64_t
-http_req_sent(const struct http_req *req)
-{
-	return req->sent;
 }
 
 int

@@ -25,8 +25,6 @@ int http_req_is_head(const struct http_req *req);
 const char *http_req_path(const struct http_req *req);
 /* What follows the "?", as sent; "" when there is none.  It may hold secrets. */
 const char *http_req_query_text(const struct http_req *req);
-/* Minor version: 0 or 1. */
-int http_req_minor(const struct http_req *req);
 /* Value of Host; "" when an HTTP/1.0 request has none. */
 const char *http_req_host(const struct http_req *req);
 /* 22 characters, made here. */
@@ -108,10 +106,8 @@ int http_req_is_gone(const struct http_req *req);
 /* Ends the request without (the rest of) an answer; the connection is closed. */
 void http_req_abandon(struct http_req *req);
 
-/* For on_end: status of the answer (0: none was begun), bytes of its body, cut off before
- * its end or not. */
+/* For on_end: status of the answer (0: none was begun), cut off before its end or not. */
 int http_req_status(const struct http_req *req);
-uint64_t http_req_sent(const struct http_req *req);
 int http_req_was_cut(const struct http_req *req);
 
 #endif
