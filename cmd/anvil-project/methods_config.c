@@ -72,7 +72,9 @@ project_update(struct shard *s, struct turn *t, const struct project_update_para
 	    LOG_STR("defaultBranch", set->default_branch != NULL ? "changed" : NULL),
 	    LOG_STR("configPath", set->config_path != NULL ? "changed" : NULL),
 	    LOG_STR("repoToken", set->has_repo_token ? "changed" : NULL));
-	return shard_wake_after(s, t);
+	if (set->has_repo_token)
+		r = shard_clean_after(s, t);
+	return r < 0 ? r : shard_wake_after(s, t);
 }
 
 /* All that waits: the executable run and the pending ones. */

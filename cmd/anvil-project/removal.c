@@ -52,6 +52,8 @@ delete_turn(void *arg, struct turn *t)
 	const struct removal *rm = arg;
 	int r = ledger_project_delete(t->store, rm->project_id);
 
+	if (r == 0)
+		r = shard_clean_after(rm->owner->shard, t);
 	return r < 0 ? r : shard_wake_after(rm->owner->shard, t);
 }
 

@@ -100,6 +100,18 @@ shard_wake_after(struct shard *s, struct turn *t)
 	return turn_after_commit(t, wake, s, NULL);
 }
 
+static void
+truncate_log(void *arg)
+{
+	actor_truncate_log(arg);
+}
+
+int
+shard_clean_after(struct shard *s, struct turn *t)
+{
+	return turn_after_commit(t, truncate_log, s->actor, NULL);
+}
+
 static int
 pump_turn(void *arg, struct turn *t)
 {

@@ -52,6 +52,9 @@ int shard_begin(struct shard *s);
 
 /* From a turn: when it is on disk, look what is due.  0 or E_NOMEM. */
 int shard_wake_after(struct shard *s, struct turn *t);
+/* From a turn that deletes or replaces a token: when it is on disk, the old pages leave the
+ * write-ahead log.  0 or E_NOMEM. */
+int shard_clean_after(struct shard *s, struct turn *t);
 /* Outside of a turn: look soon. */
 void shard_wake(struct shard *s);
 /* Everything is derived anew from the rows (spec project 15, re-check). */
