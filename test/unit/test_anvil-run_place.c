@@ -1,8 +1,6 @@
 /*
  * test/unit/test_anvil-run_place.c -- the directory of a run: made, locked, cleared.
  */
-#include "test/support/unit.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +13,7 @@
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "test/support/scratch.h"
+#include "test/support/unit.h"
 
 static const char run_id[] = "run_0123456789abcdefghijAB";
 

@@ -1,8 +1,6 @@
 /*
  * test/unit/test_anvil-run_recorder.c -- jobs of the store's thread: order, retries, patience.
  */
-#include "test/support/unit.h"
-
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "test/support/scratch.h"
+#include "test/support/unit.h"
 
 #define PATIENCE_MS 20000
 

@@ -1,8 +1,6 @@
 /*
  * test/unit/test_anvil-run_stepenv.c -- what a step is given, and how its end reads.
  */
-#include "test/support/unit.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 #include "cmd/anvil-run/stepenv.h"
 #include "lib/base/err.h"
 #include "test/support/starve.h"
+#include "test/support/unit.h"
 
 static const struct record_claim claim = { .run_id = "run_1",
 	.project_id = "prj_1",
