@@ -134,8 +134,8 @@ jobs_end_in_the_order_of_their_posting(void **state)
 {
 	struct fix *f = *state;
 
-	for (char c = 'a'; c <= 'p'; c++)
-		(void)post(f, c % 2 ? JOB_LOG : JOB_STATE, c, 0, 0);
+	for (int c = 'a'; c <= 'p'; c++)
+		(void)post(f, c % 2 ? JOB_LOG : JOB_STATE, (char)c, 0, 0);
 	assert_int_equal(recorder_njobs(f->rec), 16);
 	run_until(f, 16);
 	assert_string_equal(f->trail, "abcdefghijklmnop");
@@ -147,10 +147,10 @@ reads_take_turns_with_writes(void **state)
 {
 	struct fix *f = *state;
 
-	for (char c = 'a'; c <= 'd'; c++)
-		(void)post(f, JOB_LOG, c, 0, 0);
-	for (char c = 'A'; c <= 'D'; c++)
-		(void)post(f, JOB_READ, c, 0, 0);
+	for (int c = 'a'; c <= 'd'; c++)
+		(void)post(f, JOB_LOG, (char)c, 0, 0);
+	for (int c = 'A'; c <= 'D'; c++)
+		(void)post(f, JOB_READ, (char)c, 0, 0);
 	run_until(f, 8);
 	assert_string_equal(f->trail, "aAbBcCdD");
 }
