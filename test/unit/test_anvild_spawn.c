@@ -277,7 +277,9 @@ a_child_has_signals_as_they_are_by_default_and_a_session_of_its_own(void **state
 	(void)sigprocmask(SIG_BLOCK, &set, &old);
 	(void)sigaction(SIGPIPE, &ignore, &before);
 	sh_init(&sh,
-	    "grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -d '\\n\\t'; "
+	    /* Signals 32 and 33 are the C library's own: nobody can set them back. */
+	    "grep -E '^Sig(Blk|Ign)' /proc/self/status | sed 's/0000000180000000/"
+	    "0000000000000000/' | tr -d '\\n\\t'; "
 	    "cut -d' ' -f6 /proc/$$/stat | tr -d '\\n'");
 	assert_int_equal(spawn_fork(&sh.d, &s), 0);
 	spawn_open(&s);
