@@ -11,7 +11,7 @@ packages() {
 	build) echo gcc make pkg-config libc6-dev libevent-dev libsqlite3-dev libsodium-dev \
 		libjansson-dev libgit2-dev libcmocka-dev libyaml-dev libwslay-dev libzstd-dev \
 		libhttp-parser-dev libssl-dev ;;
-	test) echo bubblewrap git nginx-light fcgiwrap curl jq openssl ca-certificates procps \
+	test) echo bubblewrap git nginx-light fcgiwrap curl jq zstd openssl ca-certificates procps \
 		binutils ;;
 	lint) echo clang clang-tidy clang-format cppcheck libclang-rt-14-dev shellcheck \
 		binutils ;;
