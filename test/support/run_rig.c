@@ -20,6 +20,7 @@
 #include "lib/sandbox/sandbox.h"
 #include "lib/vault/vault.h"
 #include "test/support/scratch.h"
+#include "test/support/unit.h"
 
 #define PATIENCE_MS 20000
 #define NOBODY      65534
@@ -293,8 +294,8 @@ make_actor(struct run_rig *g, const struct actor_desc *desc, const char *address
 	return a;
 }
 
-void
-run_rig_init(struct run_rig *g)
+static void
+init(struct run_rig *g)
 {
 	become_nobody();
 	*g = (struct run_rig) { .sandbox = "none",
@@ -326,9 +327,22 @@ run_rig_init(struct run_rig *g)
 	g->ctl = make_actor(g, &ctl_desc, "ctl");
 }
 
-void
-run_rig_done(struct run_rig *g)
+int
+run_rig_setup(void **state)
 {
+	struct run_rig *g = malloc(sizeof(*g));
+
+	must(g != NULL);
+	init(g);
+	*state = g;
+	return 0;
+}
+
+int
+run_rig_teardown(void **state)
+{
+	struct run_rig *g = *state;
+
 	if (g->pid > 0) {
 		(void)kill(g->pid, SIGKILL);
 		(void)waitpid(g->pid, NULL, 0);
@@ -341,7 +355,8 @@ run_rig_done(struct run_rig *g)
 	free(g->keys_text);
 	free(g->sealed_text);
 	scratch_free(g->dir);
-	g->dir = NULL;
+	free(g);
+	return 0;
 }
 
 /* ---- the process ---- */
@@ -446,11 +461,19 @@ run_rig_wait(struct run_rig *g)
 	return WIFEXITED(g->status) ? WEXITSTATUS(g->status) : 256 + WTERMSIG(g->status);
 }
 
-int
-run_rig_run(struct run_rig *g)
+void
+run_rig_expect(struct run_rig *g, int status)
 {
+	int got;
+
 	run_rig_start(g);
-	return run_rig_wait(g);
+	got = run_rig_wait(g);
+	if (got != status) {
+		CLEANUP_FREE char *events = run_rig_events(g);
+
+		(void)fputs(events, stderr);
+	}
+	assert_int_equal(got, status);
 }
 
 void

@@ -17,6 +17,10 @@
 
 #define RUN_RIG_BEATS 64
 
+/* RIG_CONFIG(RIG_STEP("name", "command") ...): an .anvil.yml; both are plain YAML. */
+#define RIG_STEP(name, command) "    - name: " name "\n      run: " command "\n"
+#define RIG_CONFIG(steps)       "version: 1\nrun:\n  steps:\n" steps
+
 struct run_rig {
 	char *dir; /* Owned; data/, run/ and repo/ are beneath it. */
 	char data[128], runtime[128], repo[128], url[144];
@@ -77,8 +81,9 @@ struct run_rig {
 /* Whether steps can run in bwrap here. */
 int run_rig_has_bwrap(void);
 
-void run_rig_init(struct run_rig *g);
-void run_rig_done(struct run_rig *g);
+/* Fixture of cmocka: *state is a rig. */
+int run_rig_setup(void **state);
+int run_rig_teardown(void **state);
 
 /* Commits ${config} as .anvil.yml of the branch main; NULL: removes it. */
 void run_rig_commit(struct run_rig *g, const char *config);
@@ -91,8 +96,9 @@ void run_rig_serve(struct run_rig *g);
 void run_rig_until(struct run_rig *g, int (*until)(struct run_rig *g));
 /* Until it has ended; its exit status, 256 + n for signal n. */
 int run_rig_wait(struct run_rig *g);
-/* run_rig_start() and run_rig_wait(). */
-int run_rig_run(struct run_rig *g);
+/* run_rig_start() and run_rig_wait(); shows the process's log and fails when it ends with
+ * another status. */
+void run_rig_expect(struct run_rig *g, int status);
 
 /* The checkout of the run waits while it is held. */
 void run_rig_hold_mirror(struct run_rig *g);
