@@ -2,14 +2,13 @@
  * test/actor/test_run.c -- a real anvil-run from claim to exit, against a shard that the test
  * plays: steps, checkout, config, secrets.
  */
-#include "test/support/unit.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
 #include "test/support/run_rig.h"
+#include "test/support/unit.h"
 
 static void
 a_run_whose_steps_pass_is_passed(void **state)

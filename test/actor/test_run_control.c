@@ -2,8 +2,6 @@
  * test/actor/test_run_control.c -- a real anvil-run and those who have power over it: the clock,
  * a cancel, the shard, the supervisor; and what is left of it.
  */
-#include "test/support/unit.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "test/support/run_rig.h"
+#include "test/support/unit.h"
 
 /* ---- time and cancel ---- */
 
