@@ -87,16 +87,16 @@ read_detail(struct system *s, const char *run, struct watched *w)
 }
 
 static pid_t
-pid_of_run(struct system *s)
+pid_of_run(struct system *s, const char *run)
 {
-	json_t *list = system_rpc(s, "supervisor", "supervisor.listRuns", NULL);
-	json_t *row, *mode;
+	json_t *list = system_rpc(s, "supervisor", "supervisor.listRuns", NULL), *row;
+	const char *id;
 	pid_t pid = 0;
 	size_t i;
 
 	json_array_foreach (json_object_get(list, "runs"), i, row) {
-		mode = json_object_get(row, "mode");
-		if (strcmp(json_string_value(mode), "execute") == 0)
+		id = json_string_value(json_object_get(row, "runId"));
+		if (id != NULL && strcmp(id, run) == 0)
 			pid = (pid_t)json_integer_value(json_object_get(row, "pid"));
 	}
 	json_decref(list);
@@ -115,7 +115,7 @@ watch(struct system *s, const char *project, const char *run, struct watched *w)
 
 	(void)snprintf(address, sizeof(address), "run/%s", run);
 	while (pid == 0 && bench_now_us() < until)
-		pid = pid_of_run(s);
+		pid = pid_of_run(s, run);
 	while (system_memory(s, pid, &m) == 0 && bench_now_us() < until) {
 		w->peak_kb = m.peak_kb > w->peak_kb ? m.peak_kb : w->peak_kb;
 		t = bench_now_us();
