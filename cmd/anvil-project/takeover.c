@@ -213,6 +213,10 @@ on_concluded(void *arg, int err, const struct run_conclude_result *res)
 		again(k); /* neither is a failed try */
 		return;
 	}
+	if (err == E_NOENT) {
+		conclude(k, NULL); /* the store was made, and nothing written into it */
+		return;
+	}
 	if (err < 0 || res->kind != RUN_CONCLUDE_TERMINAL || end_of(&res->u.terminal, &end) < 0)
 		failed_try(k, err < 0 ? err : E_INVAL);
 	else

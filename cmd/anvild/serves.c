@@ -116,10 +116,11 @@ serve_on_end(void *arg, struct process *p, const struct process_end *end)
 static int
 has_store(const struct supervisor *s, const char *run_id)
 {
-	CLEANUP_FREE char *path = mem_format("%s/runs/%s", s->config->data_dir, run_id);
+	/* A run that died between its claim and its store has left a folder and no more. */
+	CLEANUP_FREE char *path = mem_format("%s/runs/%s/run.db", s->config->data_dir, run_id);
 	struct stat st;
 
-	return path != NULL && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	return path != NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* Makes room by sending away the one that nobody has asked for longest. */
