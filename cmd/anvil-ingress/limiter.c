@@ -100,9 +100,18 @@ limiter_try(struct limiter *l, const char *key, struct mono_time now)
 	}
 	if (w == NULL)
 		return E_NOMEM;
-	if (w->count <= l->max)
+	/* It stops at two too many: that is not the first any more. */
+	if (w->count <= l->max + 1)
 		w->count++;
 	return w->count <= l->max;
+}
+
+int
+limiter_just_full(const struct limiter *l, const char *key)
+{
+	const struct window *w = map_get(l->windows, key);
+
+	return w != NULL && w->count == l->max + 1;
 }
 
 size_t

@@ -26,6 +26,9 @@ DEFINE_CLEANUP(struct limiter *, limiter_free)
 
 /* Counts one attempt: 1 it may go on, 0 it is one too many, E_NOMEM. */
 int limiter_try(struct limiter *l, const char *key, struct mono_time now);
+/* 1 when the newest attempt of ${key} was the first one too many of its window: what is worth
+ * a line in the log, which a flood must not fill. */
+int limiter_just_full(const struct limiter *l, const char *key);
 size_t limiter_nkeys(const struct limiter *l);
 
 #endif

@@ -60,7 +60,9 @@ check_address(struct exchange *x)
 		exchange_fail(x, r);
 		return r;
 	}
-	log_event(LOG_LEVEL_WARN, "public_rate_limited", LOG_STR("clientAddress", client));
+	if (limiter_just_full(x->in->limit_address, client))
+		log_event(
+		    LOG_LEVEL_WARN, "public_rate_limited", LOG_STR("clientAddress", client));
 	answer_error(x, HTTP_CODE_RATE_LIMITED);
 	return E_DENIED;
 }

@@ -24,8 +24,14 @@ so_many_attempts_pass_and_the_next_does_not(void **state)
 	(void)state;
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(limiter_try(l, "a", at(i)), 1);
+	assert_int_equal(limiter_just_full(l, "a"), 0);
 	assert_int_equal(limiter_try(l, "a", at(10)), 0);
+	assert_int_equal(limiter_just_full(l, "a"), 1);
 	assert_int_equal(limiter_try(l, "b", at(10)), 1); /* others are not affected */
+	for (int i = 11; i < 20; i++) {
+		assert_int_equal(limiter_try(l, "a", at(i)), 0);
+		assert_int_equal(limiter_just_full(l, "a"), 0); /* told once in a window */
+	}
 	assert_int_equal(limiter_try(l, "a", at(59999)), 0);
 }
 
