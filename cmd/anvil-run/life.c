@@ -236,17 +236,19 @@ refuse_config(struct run_actor *r, const struct pipeline_report *report)
 		life_fail(r, code, 1, "%s", buf_cstr(&text));
 }
 
+/* A child that has gone says so itself, with how it ended. */
+static void
+told_git(struct run_actor *r, int err)
+{
+	if (err < 0 && err != E_LINK)
+		life_fail_internal(r, "checkout", err);
+}
+
 static void
 ask_for_workspace(struct run_actor *r)
 {
-	int err;
-
-	if (r->life != LIFE_WORKSPACE || !r->commit_stored || life_diverted(r))
-		return;
-	err = git_workspace(r->git, r->pipeline->depth);
-	/* A child that has gone says so itself. */
-	if (err < 0 && err != E_LINK)
-		life_fail_internal(r, "checkout", err);
+	if (r->life == LIFE_WORKSPACE && r->commit_stored && !life_diverted(r))
+		told_git(r, git_workspace(r->git, r->pipeline->depth));
 }
 
 static void
@@ -336,8 +338,7 @@ on_recorded(void *arg, enum lease_verdict v, const char *reason)
 	}
 	r->life = LIFE_CONFIG;
 	journal_commit(r, commit_is_stored);
-	/* A child that has gone says so itself. */
-	(void)git_go_on(r->git);
+	told_git(r, git_go_on(r->git));
 }
 
 static void
@@ -438,8 +439,7 @@ life_checkout(struct run_actor *r)
 	if (err == 0)
 		err = git_request(r->git, &req);
 	buf_wipe(&r->token);
-	if (err < 0)
-		life_fail_internal(r, "checkout", err);
+	told_git(r, err);
 }
 
 void
