@@ -70,7 +70,7 @@ take_lists(struct http_run_detail *ret, const struct run_get_detail_detail *d,
     struct http_run_step *steps, struct http_log_event *events)
 {
 	for (size_t i = 0; i < d->nsteps; i++) {
-		const struct run_step *s = &d->steps[i];
+		const struct step_row *s = &d->steps[i];
 
 		steps[i] = (struct http_run_step) { .id = s->id,
 			.run_id = s->run_id,
@@ -86,7 +86,7 @@ take_lists(struct http_run_detail *ret, const struct run_get_detail_detail *d,
 			.exit_code = s->exit_code };
 	}
 	for (size_t i = 0; i < d->nrecent_logs; i++) {
-		const struct log_event *e = &d->recent_logs[i];
+		const struct log_row *e = &d->recent_logs[i];
 
 		events[i] = (struct http_log_event) { .id = e->id,
 			.run_id = e->run_id,

@@ -12,6 +12,7 @@
 #define OPEN    ROUTE_OPEN
 #define PUBLIC  ROUTE_PUBLIC
 #define PRIVATE ROUTE_PRIVATE
+#define TICKET  ROUTE_TICKET
 
 static const struct route routes[] = {
 #define ROUTE(method, pattern, operation, access, flags) \
@@ -83,14 +84,15 @@ static void
 dispatch(struct exchange *x)
 {
 	char allow[HTTP_ALLOW_SIZE];
-	const struct http_route *row;
+	const struct http_route *row = NULL;
 	int r;
 
 	if (is_under(x, "public") && check_address(x) < 0)
 		return;
-	if (is_under(x, "private") && auth_check(x) < 0)
-		return;
 	r = http_route_find(paths, ARRAY_LEN(paths), x->req, &row, allow);
+	if (is_under(x, "private") && !(r == 0 && routes[row - paths].access == ROUTE_TICKET) &&
+	    auth_check(x) < 0)
+		return;
 	if (r == E_NOENT) {
 		no_such_path(x);
 	} else if (r == E_METHOD) {

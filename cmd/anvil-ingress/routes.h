@@ -6,7 +6,8 @@
 
 #include "cmd/anvil-ingress/exchange.h"
 
-enum route_access { ROUTE_OPEN, ROUTE_PUBLIC, ROUTE_PRIVATE };
+/* Of a TICKET route the handler checks who asks: by ticket, or as a private route does. */
+enum route_access { ROUTE_OPEN, ROUTE_PUBLIC, ROUTE_PRIVATE, ROUTE_TICKET };
 
 struct route {
 	const char *method, *pattern;

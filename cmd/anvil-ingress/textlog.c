@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/anvil-ingress/answer.h"
+#include "cmd/anvil-ingress/auth.h"
 #include "cmd/anvil-ingress/merge.h"
 #include "cmd/anvil-ingress/query.h"
 #include "cmd/anvil-ingress/routes.h"
@@ -271,8 +272,11 @@ on_found(struct exchange *x, struct run_known *k)
 void
 route_get_run_log(struct exchange *x)
 {
-	struct textlog *l = arena_alloc(x->arena, sizeof(*l));
+	struct textlog *l;
 
+	if (auth_check(x) < 0)
+		return;
+	l = arena_alloc(x->arena, sizeof(*l));
 	if (l == NULL) {
 		exchange_fail(x, E_NOMEM);
 		return;

@@ -143,6 +143,8 @@ read_operation(struct gen *g, const char *path, const char *method, const json_t
 			gen_fail(g, "operationId %s stands twice", o.id);
 	o.body = message_type(
 	    g, json_object_get(op, "requestBody"), gen_format("http_%s_body", o.cname));
+	if (o.body != NULL && o.body->kind == G_ANY)
+		o.body = NULL; /* the handler reads it in its own way */
 	read_answers(g, op, &o);
 	g->operations = gen_grow(g->operations, g->noperations, sizeof(o));
 	g->operations[g->noperations++] = o;

@@ -73,7 +73,8 @@ text(const struct gen *g, const json_t *schema, const char *key)
 static void
 read_string(const struct gen *g, const json_t *schema, struct gtype *t)
 {
-	static const char *const shapes[] = { "slug", "hex32", "commit", "base64url" };
+	static const char *const shapes[] = { "slug", "hex32", "sha256", "commit",
+		"base64url" };
 	const char *shape = text(g, schema, "x-shape");
 
 	t->kind = flag(g, schema, "x-time") ? G_TIME

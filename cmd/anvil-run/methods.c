@@ -109,14 +109,14 @@ static int
 put_steps(struct run_get_detail_detail *ret, struct arena *a, const char *run_id,
     const struct record_step *steps, size_t n)
 {
-	struct run_step *rows = arena_calloc(a, n + 1, sizeof(*rows));
+	struct step_row *rows = arena_calloc(a, n + 1, sizeof(*rows));
 
 	if (rows == NULL)
 		return E_NOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const struct record_step *s = &steps[i];
 
-		rows[i] = (struct run_step) {
+		rows[i] = (struct step_row) {
 			.id = arena_format(a, "%s:step:%lld", run_id, (long long)s->position),
 			.run_id = run_id,
 			.position = s->position,
@@ -142,14 +142,14 @@ static int
 put_lines(struct run_get_detail_detail *ret, struct arena *a, const char *run_id,
     const struct record_row *lines, size_t n)
 {
-	struct log_event *rows = arena_calloc(a, n + 1, sizeof(*rows));
+	struct log_row *rows = arena_calloc(a, n + 1, sizeof(*rows));
 
 	if (rows == NULL)
 		return E_NOMEM;
 	for (size_t i = 0; i < n; i++) {
 		const struct record_row *l = &lines[i];
 
-		rows[i] = (struct log_event) {
+		rows[i] = (struct log_row) {
 			.id = arena_format(a, "%s:log:%lld", run_id, (long long)l->seq),
 			.run_id = run_id,
 			.seq = l->seq,

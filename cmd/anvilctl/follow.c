@@ -189,7 +189,7 @@ print_steps(const struct ctl *ctl, const struct run_get_detail_detail *d)
 	CLEANUP(table_freep) struct table *t = table_new(heads, ARRAY_LEN(heads));
 
 	for (size_t i = 0; t != NULL && i < d->nsteps; i++) {
-		const struct run_step *s = &d->steps[i];
+		const struct step_row *s = &d->steps[i];
 		int timed = s->has_started_at && s->has_finished_at;
 
 		table_add(t, TONE_PLAIN, "%s", s->name);

@@ -101,6 +101,7 @@ enum codec_shape {
 	CODEC_SHAPE_ID,     /* 22 digits of base 62 behind a prefix   */
 	CODEC_SHAPE_SLUG,   /* 1..64 of A-Za-z0-9_-                   */
 	CODEC_SHAPE_HEX32,  /* 32 lower-case hexadecimal digits       */
+	CODEC_SHAPE_SHA256, /* 64 of them                             */
 	CODEC_SHAPE_COMMIT, /* 7..64 lower-case hexadecimal digits    */
 	CODEC_SHAPE_BASE64URL,
 };

@@ -48,6 +48,9 @@ shape_check(const struct codec_type *t, const struct str_view *text)
 	case CODEC_SHAPE_HEX32:
 		return is_hex(text, 32, 32) ? NULL
 					    : "Must be 32 lower-case hexadecimal digits.";
+	case CODEC_SHAPE_SHA256:
+		return is_hex(text, 64, 64) ? NULL
+					    : "Must be 64 lower-case hexadecimal digits.";
 	case CODEC_SHAPE_COMMIT:
 		return is_hex(text, 7, 64) ? NULL
 					   : "Must be 7 to 64 lower-case hexadecimal digits.";

@@ -16,6 +16,8 @@ text_of_rule(const char *rule)
 		{ "RepositoryUrl", "https://example.com/a/b" },
 		{ "ConfigPath", "ci/anvil.yml" },
 		{ "RepoToken", "token" },
+		{ "InstanceUrl", "https://git.example.com" },
+		{ "WebhookSecret", "secret" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
@@ -46,6 +48,7 @@ sample_text(const struct codec_type *t)
 		(void)snprintf(id, sizeof(id), "%s0123456789ABCDEFGHabcd", t->tag);
 		return json_string(id);
 	case CODEC_SHAPE_HEX32: return repeated('a', 32);
+	case CODEC_SHAPE_SHA256: return repeated('b', 64);
 	case CODEC_SHAPE_COMMIT: return repeated('c', 40);
 	default: return repeated('x', t->min > 0 ? (size_t)t->min : t->max > 0);
 	}

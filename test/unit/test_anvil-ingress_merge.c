@@ -42,13 +42,13 @@ row(enum run_status status, int64_t rev)
 static struct run_get_detail_detail
 store(enum run_status status)
 {
-	static const struct run_step step = { .id = "run_0123456789abcdefghijAB:step:1",
+	static const struct step_row step = { .id = "run_0123456789abcdefghijAB:step:1",
 		.run_id = "run_0123456789abcdefghijAB",
 		.position = 1,
 		.name = "one",
 		.command = "true",
 		.status = STEP_STATUS_RUNNING };
-	static const struct log_event line = { .id = "run_0123456789abcdefghijAB:log:4",
+	static const struct log_row line = { .id = "run_0123456789abcdefghijAB:log:4",
 		.run_id = "run_0123456789abcdefghijAB",
 		.seq = 4,
 		.stream = LOG_STREAM_STDOUT,

@@ -1,0 +1,136 @@
+/* Methods and routes whose handlers are being written. */
+#include "cmd/anvil-ingress/answer.h"
+#include "cmd/anvil-ingress/routes.h"
+#include "gen/ingress.h"
+#include "lib/base/err.h"
+
+int
+webhook_changed(
+    struct ingress *ctx, struct turn *t, const struct webhook_changed_params *params)
+{
+	(void)ctx;
+	(void)t;
+	(void)params;
+	return E_UNSUPPORTED;
+}
+
+int
+run_events(struct ingress *ctx, struct turn *t, const struct run_events_params *params)
+{
+	(void)ctx;
+	(void)t;
+	(void)params;
+	return E_UNSUPPORTED;
+}
+
+int
+ingress_create_webhook(struct ingress *ctx, struct turn *t,
+    const struct ingress_create_webhook_params *params,
+    struct ingress_create_webhook_result *ret)
+{
+	(void)ctx;
+	(void)t;
+	(void)params;
+	(void)ret;
+	return E_UNSUPPORTED;
+}
+
+int
+ingress_rotate_webhook(struct ingress *ctx, struct turn *t,
+    const struct ingress_rotate_webhook_params *params,
+    struct ingress_rotate_webhook_result *ret)
+{
+	(void)ctx;
+	(void)t;
+	(void)params;
+	(void)ret;
+	return E_UNSUPPORTED;
+}
+
+int
+ingress_remove_webhook(struct ingress *ctx, struct turn *t,
+    const struct ingress_remove_webhook_params *params,
+    struct ingress_remove_webhook_result *ret)
+{
+	(void)ctx;
+	(void)t;
+	(void)params;
+	(void)ret;
+	return E_UNSUPPORTED;
+}
+
+int
+ingress_keys_status(struct ingress *ctx, struct turn *t,
+    const struct ingress_keys_status_params *params, struct ingress_keys_status_result *ret)
+{
+	(void)ctx;
+	(void)t;
+	(void)params;
+	(void)ret;
+	return E_UNSUPPORTED;
+}
+
+int
+ingress_configure(struct ingress *ctx, struct turn *t,
+    const struct ingress_configure_params *params, struct ingress_configure_result *ret)
+{
+	(void)ctx;
+	(void)t;
+	(void)params;
+	(void)ret;
+	return E_UNSUPPORTED;
+}
+
+void
+route_deliver_webhook(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
+
+void
+route_list_webhooks(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
+
+void
+route_put_webhook(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
+
+void
+route_delete_webhook(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
+
+void
+route_rotate_webhook_secret(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
+
+void
+route_cancel_run(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
+
+void
+route_create_log_ticket(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
+
+void
+route_watch_run(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
+
+void
+route_stream_run(struct exchange *x)
+{
+	answer_error(x, HTTP_CODE_NOT_FOUND);
+}
