@@ -294,14 +294,17 @@ the_document_has_every_route_with_its_errors(void **state)
 #undef ROUTE
 	const char *text = http_document();
 	CLEANUP(json_unrefp) json_t *doc = NULL;
-	const json_t *paths;
+	json_t *paths, *item;
+	size_t operations = 0;
+	const char *path;
 
 	(void)state;
 	assert_int_equal(json_text_parse(text, strlen(text), 64, &doc), 0);
 	assert_string_equal(json_string_value(json_object_get(doc, "openapi")), "3.1.0");
 	paths = json_object_get(doc, "paths");
-	assert_int_equal(json_object_size(paths), 13);
-	assert_int_equal(ARRAY_LEN(rows), 16);
+	json_object_foreach (paths, path, item)
+		operations += json_object_size(item);
+	assert_int_equal(ARRAY_LEN(rows), operations);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char method[8] = "";
 		const json_t *responses;
