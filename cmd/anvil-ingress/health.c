@@ -28,19 +28,23 @@ struct seen {
 struct health {
 	struct ingress *in;
 	struct actor_timer *timer;
-	struct seen *seen; /* The supervisor, then the shards. */
-	size_t nseen;
 	int owed; /* Answers to calls that point here. */
 	int closed;
 	unsigned reasons; /* Bits of enum http_health_reason, the supervisor's word. */
+	struct seen seen[1 + SHARDS_MAX]; /* The supervisor, then the shards. */
 };
+
+static size_t
+nseen(const struct health *h)
+{
+	return 1 + h->in->nshards;
+}
 
 static struct health *
 release(struct health *h)
 {
 	if (h->owed > 0)
 		return NULL;
-	free(h->seen);
 	return mem_free(h);
 }
 
@@ -84,7 +88,7 @@ on_list(void *arg, int err, const struct supervisor_list_result *res)
 	if (!settle(h) || err < 0)
 		return;
 	for (size_t i = 0; i < res->nactors; i++)
-		for (size_t k = 1; k < h->nseen; k++)
+		for (size_t k = 1; k < nseen(h); k++)
 			if (strcmp(res->actors[i].address, h->seen[k].address) == 0)
 				h->seen[k].state = states[res->actors[i].state];
 }
@@ -121,7 +125,7 @@ ask(struct health *h)
 		h->owed += h->seen[0].asked;
 		h->owed += supervisor_list_call(peer, &opts, &nothing, on_list, h) == 0;
 	}
-	for (size_t i = 1; i < h->nseen; i++) {
+	for (size_t i = 1; i < nseen(h); i++) {
 		struct seen *s = &h->seen[i];
 
 		peer = links_shard(h->in, s->shard);
@@ -149,12 +153,10 @@ health_new(struct ingress *in)
 	if (h == NULL)
 		return NULL;
 	h->in = in;
-	h->nseen = in->nshards + 1;
-	h->seen = mem_calloc(h->nseen, sizeof(*h->seen));
-	h->timer = h->seen != NULL ? actor_timer_new(in->actor, on_timer, h) : NULL;
+	h->timer = actor_timer_new(in->actor, on_timer, h);
 	if (h->timer == NULL || actor_timer_set(h->timer, 100) < 0)
 		return health_free(h);
-	for (size_t i = 0; i < h->nseen; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(h->seen); i++) {
 		struct seen *s = &h->seen[i];
 
 		s->health = h;
@@ -203,7 +205,7 @@ list_actors(const struct health *h, struct http_health_actor *out, unsigned *rea
 	struct mono_time now = clock_mono();
 	size_t n = 0;
 
-	for (size_t i = 0; i < h->nseen; i++) {
+	for (size_t i = 0; i < nseen(h); i++) {
 		const struct seen *s = &h->seen[i];
 		int64_t age_ms = mono_diff_ms(s->at, now);
 		enum http_health_state state = state_of(h, s, age_ms);
@@ -231,7 +233,7 @@ route_get_health(struct exchange *x)
 	enum http_health_reason list[REASONS_MAX];
 	unsigned reasons = in->health->reasons;
 	struct http_health_actor *actors = arena_calloc(
-	    x->arena, in->health->nseen + 1, sizeof(*actors));
+	    x->arena, nseen(in->health) + 1, sizeof(*actors));
 	struct http_health answer = { .actors = actors, .reasons = list };
 
 	if (actors == NULL) {

@@ -68,7 +68,6 @@ ingress_new(struct proc *p, struct config *config, size_t nlisten)
 	in->proc = p;
 	in->config = config;
 	in->nlisten = nlisten;
-	in->nshards = (size_t)config->shards;
 	LIST_INIT(&in->exchanges);
 	LIST_INIT(&in->calls);
 	in->rules = (struct rule_ctx) { .allow_http = config->repositories_allow_http,
@@ -136,7 +135,7 @@ listen_all(struct ingress *in)
 int
 ingress_begin(struct ingress *in)
 {
-	int r = links_open(in);
+	int r = links_open(in, (size_t)in->config->shards);
 
 	if (r == 0)
 		r = settle_begin(in);
@@ -180,7 +179,6 @@ ingress_free(struct ingress *in)
 	drop_exchanges(in);
 	in->accepted = accepted_free(in->accepted);
 	in->runlinks = map_free(in->runlinks);
-	free(in->shards);
 	in->limit_login = limiter_free(in->limit_login);
 	in->limit_accept = limiter_free(in->limit_accept);
 	in->limit_address = limiter_free(in->limit_address);

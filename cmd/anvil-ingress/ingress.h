@@ -18,6 +18,7 @@
 #include "lib/index/index.h"
 #include "lib/vault/vault.h"
 
+#define SHARDS_MAX         64 /* as the configuration allows */
 #define INVITE_TTL_SECONDS 604800
 #define CALL_ACCEPT_MS     8000 /* Time for another actor to answer (http-api 1.2). */
 #define CALL_DETAIL_MS     2000
@@ -56,8 +57,8 @@ struct ingress {
 	struct limiter *limit_accept;  /* By hash of the token.   */
 	struct limiter *limit_address; /* By address of a client. */
 	/* Other actors. */
-	struct link **shards; /* By number; the actor's. */
-	size_t nshards;
+	struct link *shards[SHARDS_MAX]; /* By number; the actor's. */
+	size_t nshards;                  /* Only grows. */
 	LIST_HEAD(, shard_call) calls;
 	struct map *runlinks; /* By run id: struct runlink. */
 	struct health *health;

@@ -36,6 +36,12 @@ limiter_new(int64_t max, size_t max_keys)
 	return l->windows != NULL ? l : limiter_free(l);
 }
 
+void
+limiter_set_max(struct limiter *l, int64_t max)
+{
+	l->max = max;
+}
+
 static void
 forget(struct limiter *l, struct window *w)
 {

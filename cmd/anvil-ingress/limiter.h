@@ -21,6 +21,8 @@ struct limiter;
 /* ${max} attempts of a key in its window are let through (0: no limit), ${max_keys} keys are
  * remembered; beyond that the window that began first is forgotten. */
 struct limiter *limiter_new(int64_t max, size_t max_keys);
+/* What counts from now on; windows that have begun go on. */
+void limiter_set_max(struct limiter *l, int64_t max);
 struct limiter *limiter_free(struct limiter *l);
 DEFINE_CLEANUP(struct limiter *, limiter_free)
 

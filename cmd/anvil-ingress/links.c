@@ -12,18 +12,16 @@
 static const int64_t pauses_ms[ATTEMPTS_MAX - 1] = { 50, 250 };
 
 int
-links_open(struct ingress *in)
+links_open(struct ingress *in, size_t nshards)
 {
 	char address[32];
 
-	in->shards = mem_calloc(in->nshards, sizeof(struct link *));
-	if (in->shards == NULL)
-		return E_NOMEM;
-	for (size_t i = 0; i < in->nshards; i++) {
-		(void)snprintf(address, sizeof(address), "project/%zu", i);
-		in->shards[i] = actor_link(in->actor, address, NULL, NULL);
-		if (in->shards[i] == NULL)
+	while (in->nshards < nshards && in->nshards < SHARDS_MAX) {
+		(void)snprintf(address, sizeof(address), "project/%zu", in->nshards);
+		in->shards[in->nshards] = actor_link(in->actor, address, NULL, NULL);
+		if (in->shards[in->nshards] == NULL)
 			return E_NOMEM;
+		in->nshards++;
 	}
 	return 0;
 }

@@ -12,8 +12,8 @@
 #include "cmd/anvil-ingress/ingress.h"
 #include "gen/http.h"
 
-/* Opens the links to all shards.  0 or E_NOMEM. */
-int links_open(struct ingress *in);
+/* Opens links until there are ${nshards} of them to shards.  0 or E_NOMEM. */
+int links_open(struct ingress *in, size_t nshards);
 /* Borrowed; NULL: it is not there now. */
 struct rpc_peer *links_shard(const struct ingress *in, int64_t shard);
 struct rpc_peer *links_supervisor(const struct ingress *in);

@@ -70,17 +70,6 @@ ingress_keys_status(struct ingress *ctx, struct turn *t,
 	return E_UNSUPPORTED;
 }
 
-int
-ingress_configure(struct ingress *ctx, struct turn *t,
-    const struct ingress_configure_params *params, struct ingress_configure_result *ret)
-{
-	(void)ctx;
-	(void)t;
-	(void)params;
-	(void)ret;
-	return E_UNSUPPORTED;
-}
-
 void
 route_deliver_webhook(struct exchange *x)
 {

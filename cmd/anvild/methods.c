@@ -6,6 +6,7 @@
 #include "cmd/anvild/child.h"
 #include "cmd/anvild/exits.h"
 #include "cmd/anvild/process.h"
+#include "cmd/anvild/reload.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/supervisor.h"
 #include "cmd/anvild/sweep.h"
@@ -29,6 +30,8 @@ supervisor_ready(struct supervisor *s, struct turn *t, const struct supervisor_r
 	for (size_t i = 0; i < s->nresidents; i++)
 		if (strcmp(child_address(s->residents[i]), p->address) == 0)
 			child_says_ready(s->residents[i], rpc_peer_pid(t->peer));
+	if (strcmp(p->address, "ingress") == 0)
+		reload_tell(s, t->peer);
 	return 0;
 }
 

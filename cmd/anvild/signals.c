@@ -4,6 +4,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cmd/anvild/reload.h"
 #include "cmd/anvild/supervisor.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -23,7 +24,7 @@ on_signal(void *arg, int fd, enum watch_what what)
 	(void)what;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGHUP)
-			sup_reload(g->sup);
+			reload(g->sup);
 		else
 			sup_stop(g->sup);
 	}

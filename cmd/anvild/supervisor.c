@@ -11,7 +11,6 @@
 #include "cmd/anvild/serves.h"
 #include "cmd/anvild/spawn.h"
 #include "cmd/anvild/sweep.h"
-#include "gen/actor.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -192,102 +191,4 @@ sup_cannot_start(struct supervisor *s, const char *address, const char *why)
 		sup_stop(s);
 	else
 		stop_step(s);
-}
-
-/* ---- SIGHUP ---- */
-
-static void
-note_setting(void *arg, const char *path, int live)
-{
-	(void)arg;
-	log_event(live ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
-	    live ? "setting_changed" : "setting_needs_restart", LOG_STR("setting", path));
-}
-
-static int
-add_shard(struct supervisor *s)
-{
-	size_t last = s->nresidents - 1;
-	struct child **more = mem_realloc(
-	    s->residents, (s->nresidents + 1) * sizeof(struct child *));
-
-	if (more == NULL)
-		return E_NOMEM;
-	s->residents = more;
-	more[last + 1] = more[last]; /* ingress stays the last */
-	more[last] = child_new(s, (int)last);
-	if (more[last] == NULL) {
-		more[last] = more[last + 1];
-		return E_NOMEM;
-	}
-	s->nresidents++;
-	s->config->shards++;
-	child_event(more[last], ON_START);
-	return 0;
-}
-
-/* Ingress has its number of shards by its descriptor; what it does not know it learns when it
- * starts the next time. */
-static void
-apply(struct supervisor *s, const struct config *next)
-{
-	struct config *c = s->config;
-
-	c->runs_max_concurrent = s->slots.max = next->runs_max_concurrent;
-	c->runs_min_free_bytes = next->runs_min_free_bytes;
-	c->runs_keep_days = next->runs_keep_days;
-	c->limits_login_per_minute = next->limits_login_per_minute;
-	c->limits_invite_accept_per_minute = next->limits_invite_accept_per_minute;
-	c->limits_public_per_minute_per_address = next->limits_public_per_minute_per_address;
-	while (c->shards < next->shards && add_shard(s) == 0)
-		;
-}
-
-static void
-on_level_set(void *arg, int err, const struct actor_set_log_level_result *res)
-{
-	(void)arg;
-	(void)err;
-	(void)res;
-}
-
-static void
-set_log_level(struct supervisor *s, const char *word)
-{
-	struct actor_set_log_level_params p = { .level = LOG_LEVEL_WORD_INFO };
-	struct rpc_peer *peer;
-	enum log_level level;
-
-	if (log_level_parse(word, &level) < 0 || log_level_word_parse(word, &p.level) < 0)
-		return;
-	log_set_level(level);
-	for (size_t at = 0; (peer = actor_peer_next(s->actor, &at)) != NULL;)
-		if (rpc_peer_role(peer) != ROLE_CTL)
-			(void)actor_set_log_level_call(peer, NULL, &p, on_level_set, NULL);
-}
-
-void
-sup_reload(struct supervisor *s)
-{
-	CLEANUP(buf_done) struct buf problems = BUF_INIT;
-	CLEANUP(config_freep) struct config *next = NULL;
-
-	if (s->stopping)
-		return;
-	if (config_load(s->config_path, &problems, &next) < 0) {
-		log_event(LOG_LEVEL_ERROR, "config_not_reloaded",
-		    LOG_STR("reason", buf_cstr(&problems)));
-		return;
-	}
-	config_diff(s->config, next, note_setting, s);
-	if (strcmp(s->config->log_level, next->log_level) != 0) {
-		char *word = arena_strdup(s->config->arena, next->log_level);
-
-		if (word != NULL)
-			s->config->log_level = word;
-		set_log_level(s, next->log_level);
-	}
-	apply(s, next);
-	sweep_disk(s->sweep);
-	runners_pump(s->runners);
 }

@@ -87,7 +87,5 @@ void sup_resident_changed(struct supervisor *s);
 
 /* SIGTERM: stop in order; a second one ends running builds as well. */
 void sup_stop(struct supervisor *s);
-/* SIGHUP: reads the configuration again and applies what can be applied. */
-void sup_reload(struct supervisor *s);
 
 #endif
