@@ -12,6 +12,7 @@
 #define TRIES        3
 #define TRY_MS       2000 /* for one call of a try           */
 #define AGAIN_MS     1000 /* between two tries               */
+#define KILL_MS      5000 /* for the supervisor to reap it   */
 #define MESSAGE_SIZE 256
 
 /* One takeover.  Each step can be repeated; a step that ends calls the next. */
@@ -263,6 +264,34 @@ connect_to_run(struct takeover *k)
 }
 
 static void
+on_killed(void *arg, int err, const struct supervisor_kill_run_result *res)
+{
+	struct takeover *k = arg;
+
+	(void)res;
+	if (came_back(k))
+		return;
+	if (err < 0)
+		again(k);
+	else
+		step_serve(k);
+}
+
+/* A process still holds the store: it is fenced before anything is concluded. */
+static void
+step_kill(struct takeover *k, const char *spawn_id)
+{
+	static const struct rpc_call_opts opts = { .deadline_ms = KILL_MS };
+	struct rpc_peer *p = shard_supervisor(k->owner->shard);
+	struct supervisor_kill_run_params params = { k->run_id, spawn_id };
+
+	if (p == NULL || supervisor_kill_run_call(p, &opts, &params, on_killed, k) < 0)
+		again(k);
+	else
+		k->in_flight = 1;
+}
+
+static void
 on_served(void *arg, int err, const struct supervisor_serve_run_result *res)
 {
 	struct takeover *k = arg;
@@ -276,7 +305,7 @@ on_served(void *arg, int err, const struct supervisor_serve_run_result *res)
 	switch (res->kind) {
 	case SUPERVISOR_SERVE_RUN_SERVING: connect_to_run(k); break;
 	case SUPERVISOR_SERVE_RUN_ABSENT: conclude(k, NULL); break;
-	case SUPERVISOR_SERVE_RUN_LIVE:
+	case SUPERVISOR_SERVE_RUN_LIVE: step_kill(k, res->u.live.spawn_id); break;
 	case SUPERVISOR_SERVE_RUN_BUSY: again(k); break;
 	}
 }

@@ -165,6 +165,7 @@ int
 supervisor_serve_run(struct supervisor *s, struct turn *t,
     const struct supervisor_serve_run_params *p, struct supervisor_serve_run_result *ret)
 {
+	const struct process *live = runners_find(s->runners, p->run_id);
 	enum serve_verdict verdict;
 	struct parked *waiter;
 	int r = serves_ask(s->serves, t, p->run_id, t->from_role == ROLE_PROJECT, &verdict);
@@ -173,6 +174,8 @@ supervisor_serve_run(struct supervisor *s, struct turn *t,
 		return r;
 	if (verdict != SERVE_WAIT) {
 		ret->kind = serve_kind(verdict);
+		if (live != NULL)
+			ret->u.live.spawn_id = process_id(live)->spawn_id;
 		return 0;
 	}
 	waiter = turn_park(t);

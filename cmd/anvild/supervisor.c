@@ -11,6 +11,7 @@
 #include "cmd/anvild/serves.h"
 #include "cmd/anvild/spawn.h"
 #include "cmd/anvild/sweep.h"
+#include "gen/actor.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
