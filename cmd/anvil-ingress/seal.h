@@ -1,5 +1,6 @@
 /*
- * cmd/anvil-ingress/seal.h -- what clients bring in secret, sealed before it goes on (design 8).
+ * cmd/anvil-ingress/seal.h -- what clients bring in secret, sealed before it goes on, and the
+ * one kind of it that is opened here (design 8).
  */
 #ifndef CMD_ANVIL_INGRESS_SEAL_H
 #define CMD_ANVIL_INGRESS_SEAL_H
@@ -10,5 +11,13 @@
  * usable key, E_NOMEM. */
 int seal_repo_token(const struct ingress *in, const char *project_id, const char *token,
     struct vault_sealed *ret);
+
+/* The secret of a webhook (webhooks 11), ${n} bytes; as above. */
+int seal_webhook_secret(const struct ingress *in, const char *project_id,
+    const char *webhook_id, const char *secret, size_t n, struct vault_sealed *ret);
+/* Appends the plain secret to ${out}, which the caller wipes.  0, E_NOKEY: there is no key of
+ * its version, E_SEAL: it is not what was sealed for this webhook, E_NOMEM. */
+int seal_open_webhook_secret(const struct ingress *in, const char *project_id,
+    const char *webhook_id, const struct vault_sealed *sealed, struct buf *out);
 
 #endif
