@@ -5,7 +5,7 @@
  * frame is in the file before its description is handed out, the caller then commits that as
  * a row of log_frames, and rows of run_logs that it covers go in that transaction or later.
  * Killed in between, the file is longer than the rows say: archive_open() cuts it, and the
- * text is still in run_logs.  A frame is not synced by itself, so that power loss may damage
+ * text is still in run_logs, or was not said to be stored.  A frame is not synced by itself, so that power loss may damage
  * the newest ones; archive_sync() comes before the run is said to have ended.
  *
  * Byte positions are those of the complete log, also where a middle part was left out.
@@ -89,5 +89,12 @@ struct archive_range {
  * and so is the gap, each named in a line.  0, E_NOMEM. */
 int archive_read(struct archive_reader *r, const struct archive_range *range, int64_t from,
     size_t max, struct buf *out, int64_t *ret_next);
+/* How such a line names what is damaged: bytes. */
+#define ARCHIVE_HOLE_LINE "[anvil: %lld bytes of the log are damaged or missing and left out]\n"
+
+/* Copies ${n} bytes from ${from} of the log to ${p}.  0, E_NOMEM, E_CORRUPT: ${f} does not
+ * hold them, is missing or damaged. */
+int archive_read_exact(
+    struct archive_reader *r, const struct archive_frame *f, int64_t from, char *p, size_t n);
 
 #endif

@@ -137,9 +137,7 @@ name_hole(struct answer *a)
 	if (a->hole == 0)
 		return;
 	begin_line(a->out);
-	(void)buf_printf(a->out,
-	    "[anvil: %lld bytes of the log are damaged or missing and left out]\n",
-	    (long long)a->hole);
+	(void)buf_printf(a->out, ARCHIVE_HOLE_LINE, (long long)a->hole);
 	a->hole = 0;
 }
 
@@ -229,4 +227,19 @@ archive_read(struct archive_reader *r, const struct archive_range *range, int64_
 		return E_NOMEM;
 	*ret_next = a.at;
 	return 0;
+}
+
+int
+archive_read_exact(
+    struct archive_reader *r, const struct archive_frame *f, int64_t from, char *p, size_t n)
+{
+	int err;
+
+	OBJ_CHECK(r, ARCHIVE_READER_MAGIC);
+	if (from < f->first_byte || from + (int64_t)n > f->first_byte + f->text_size)
+		return E_CORRUPT;
+	err = load(r, f);
+	if (err == 0)
+		memcpy(p, r->text.data + (from - f->first_byte), n);
+	return err;
 }

@@ -46,6 +46,7 @@ struct record {
 	int64_t omitted;               /* What was left out then, not committed yet. */
 	struct record_frame frames[RECORD_FRAMES_MAX];
 	size_t nframes;
+	int unsynced; /* Text that is in the archive alone may not be on disk. */
 };
 
 /* One transaction: begin, work, then end with the result of the work.  On failure all is
@@ -64,8 +65,9 @@ int record_txn_end(struct record *r, int err);
 int record_ran(struct stmt *st, int err);
 int record_hit(struct record *r, int err);
 
-/* The status that the store spells so. */
+/* What the store spells so. */
 enum run_status record_status_of(const char *name);
+enum log_stream record_stream_of(const char *name);
 
 /* Redacted, valid UTF-8, at most ${max} bytes with an ellipsis where it was cut.  The caller
  * frees; NULL: out of memory. */
@@ -80,5 +82,8 @@ record_put_rows(struct record *r, struct record_row *rows, size_t n, struct reco
 int record_put_note(
     struct record *r, int64_t step, const char *text, int64_t now_ms, struct record_log *log);
 int record_put_log(struct record *r, const struct record_log *log);
+/* Before a state change that output belongs to: brings to disk what has no rows.  What cannot
+ * be is told by record_finish_log(). */
+void record_sync_log(struct record *r);
 
 #endif

@@ -5,6 +5,9 @@
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "lib/record/inside.h"
+#include "lib/record/pack.h"
+
+#define PACK_MIN_BYTES ((int64_t)128 << 10) /* Less is not worth a frame of its own. */
 
 /* A commit whose outcome was unknown may have come true, and recorded some of them. */
 static void
@@ -115,7 +118,7 @@ put_frames(struct record *r, struct record_log *log)
 
 /* Removes the oldest row; its size goes to ${ret_n}. */
 static int
-drop_oldest(struct record *r, int64_t seq, int64_t *ret_n)
+drop_row(struct record *r, int64_t seq, int64_t *ret_n)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_LOG_DROP);
 	int err = stmt_bind(st, "i", seq);
@@ -130,18 +133,40 @@ drop_oldest(struct record *r, int64_t seq, int64_t *ret_n)
 	return err;
 }
 
-/* Drops the oldest rows that are over the limit and no longer needed here: they are in a
+/* Removes the oldest chunk.  ${p} is the pack that holds it or comes next; a pack goes with
+ * its last chunk. */
+static int
+drop_oldest(struct record *r, int64_t seq, struct pack *p, int64_t *ret_n)
+{
+	int found;
+
+	if (p->last_seq < seq) {
+		found = pack_at(r, seq, p);
+		if (found < 0)
+			return found;
+		if (found == 0)
+			p->first_seq = p->last_seq = INT64_MAX;
+	}
+	if (!pack_holds(p, seq))
+		return drop_row(r, seq, ret_n);
+	*ret_n = pack_size(p, seq);
+	return seq == p->last_seq ? pack_drop(r, p) : 0;
+}
+
+/* Drops the oldest chunks that are over the limit and no longer needed here: they are in a
  * recorded frame, or the archive will never take them. */
 static int
 prune(struct record *r, struct record_log *log)
 {
+	struct pack p = { .last_seq = 0 };
+
 	while (log->hot_bytes > RECORD_HOT_BYTES) {
 		int under_cap = log->first_seq > log->archived_seq, err;
 		int64_t n = 0;
 
 		if (under_cap && (!r->capped || log->archived_seq != r->fed_seq))
 			return 0;
-		err = drop_oldest(r, log->first_seq, &n);
+		err = drop_oldest(r, log->first_seq, &p, &n);
 		if (err < 0)
 			return err;
 		log->first_seq++;
@@ -301,54 +326,124 @@ feed_backlog(struct record *r)
 
 /* ---- appending ---- */
 
+/* A batch of one record_append(). */
+struct log_batch {
+	struct record_row *rows;
+	size_t n;
+	int64_t bytes;
+	int in_hurry;
+};
+
 static int
-append_in_txn(struct record *r, struct record_row *rows, size_t n, struct record_log *log)
+put_batch(struct record *r, const struct log_batch *b, int64_t byte, struct record_log *log)
 {
 	int err = put_frames(r, log);
 
-	if (err == 0)
-		err = record_put_rows(r, rows, n, log);
+	if (err == 0 && byte >= 0)
+		err = pack_put_rows(r, b->rows, b->n, byte, log);
+	else if (err == 0)
+		err = record_put_rows(r, b->rows, b->n, log);
 	if (err == 0)
 		err = prune(r, log);
 	return err < 0 ? err : record_put_log(r, log);
 }
 
-/* Gives the archive what has just been stored. */
-static void
-feed_batch(struct record *r, const struct record_row *rows, size_t n, int64_t bytes)
+/* Stores the batch with the frames that wait.  ${byte}: where its text begins in the archive,
+ * which has it already; -1: it goes into rows. */
+static int
+store_batch(struct record *r, const struct log_batch *b, int64_t byte)
 {
-	archive_set_hurry(r->archive, r->hurry || bytes > RECORD_BATCH_BYTES / 2);
-	for (size_t i = 0; i < n && have_room(r); i++)
-		if (feed(r, rows[i].seq, rows[i].chunk, rows[i].n) < 0)
+	struct record_log log;
+	int err = record_txn_begin(r, STORE_SYNC_NORMAL);
+
+	if (err < 0)
+		return err;
+	log = r->log;
+	err = record_txn_end(r, put_batch(r, b, byte, &log));
+	if (err < 0)
+		return err;
+	r->log = log;
+	r->nframes = 0;
+	return 0;
+}
+
+/* Rows first: the archive gets a copy when they are stored. */
+static int
+append_rows(struct record *r, const struct log_batch *b)
+{
+	int err = store_batch(r, b, -1);
+
+	if (err < 0)
+		return err;
+	archive_set_hurry(r->archive, b->in_hurry);
+	for (size_t i = 0; i < b->n && have_room(r); i++)
+		if (feed(r, b->rows[i].seq, b->rows[i].chunk, b->rows[i].n) < 0)
 			break; /* It gets the rest from the rows, later. */
+	return 0;
+}
+
+/* The archive alone is to have the text: a batch for which frames are worth it, below the
+ * cap. */
+static int
+may_pack(const struct record *r, const struct log_batch *b)
+{
+	size_t frames = (archive_waiting(r->archive) + (size_t)b->bytes) /
+		(ARCHIVE_FRAME_BYTES - CHUNK_MAX_BYTES) +
+	    2;
+
+	return b->in_hurry && b->bytes >= PACK_MIN_BYTES && !r->capped && !r->tail_begun &&
+	    archive_next_byte(r->archive) + b->bytes <= r->max_log_bytes &&
+	    r->nframes + frames <= RECORD_FRAMES_MAX;
+}
+
+static int
+feed_packed(struct record *r, const struct log_batch *b)
+{
+	int err = 0;
+
+	archive_set_hurry(r->archive, 1);
+	for (size_t i = 0; err == 0 && i < b->n; i++)
+		err = feed(r, r->log.next_seq + (int64_t)i, b->rows[i].chunk, b->rows[i].n);
+	return err < 0 ? err : close_frame(r);
+}
+
+/* The archive first.  What it has got of a batch that is not stored must leave it again:
+ * opened anew, it is cut, and gets from rows what has some. */
+static int
+append_packed(struct record *r, const struct log_batch *b)
+{
+	int64_t byte = archive_next_byte(r->archive);
+	int err = feed_packed(r, b);
+
+	if (err == 0)
+		err = store_batch(r, b, byte);
+	if (err < 0) {
+		r->archive = archive_free(r->archive);
+		r->nframes = 0;
+		return err;
+	}
+	r->unsynced = 1;
+	return 0;
 }
 
 int
 record_append(struct record *r, struct record_row *rows, size_t n)
 {
-	struct record_log log;
-	int64_t before;
+	struct log_batch b = { rows, n, 0, 0 };
 	int err;
 
 	OBJ_CHECK(r, RECORD_MAGIC);
 	if (n == 0)
 		return 0;
+	for (size_t i = 0; i < n; i++)
+		b.bytes += (int64_t)rows[i].n;
+	b.in_hurry = r->hurry || b.bytes > RECORD_BATCH_BYTES / 2;
 	err = r->log_unknown ? record_load_log(r) : 0;
 	if (err == 0)
 		err = feed_backlog(r);
-	if (err == 0)
-		err = record_txn_begin(r, STORE_SYNC_NORMAL);
 	if (err < 0)
 		return err;
-	log = r->log;
-	before = log.total_bytes;
-	err = record_txn_end(r, append_in_txn(r, rows, n, &log));
-	if (err < 0)
-		return err;
-	r->log = log;
-	r->nframes = 0;
-	feed_batch(r, rows, n, log.total_bytes - before);
-	return 0;
+	return may_pack(r, &b) ? append_packed(r, &b) : append_rows(r, &b);
 }
 
 /* Room for a message of 4 KiB many times over; what is longer is cut. */
@@ -431,9 +526,9 @@ find_tail(struct record *r, int64_t *ret_seq, int64_t *ret_byte)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_LOG_SIZES_DOWN);
 	int64_t seq = r->log.next_seq, bytes = 0;
-	int err;
+	int more = 0, err = stmt_bind(st, "i", seq);
 
-	while ((err = stmt_step(st)) > 0) {
+	while (err == 0 && (more = stmt_step(st)) > 0) {
 		int64_t n = stmt_int(st, 1);
 
 		if (stmt_int(st, 0) <= r->fed_seq || bytes + n > RECORD_TAIL_BYTES)
@@ -441,8 +536,8 @@ find_tail(struct record *r, int64_t *ret_seq, int64_t *ret_byte)
 		seq = stmt_int(st, 0);
 		bytes += n;
 	}
-	if (err < 0)
-		return err;
+	if (err < 0 || more < 0)
+		return err < 0 ? err : more;
 	*ret_seq = seq;
 	*ret_byte = r->log.total_bytes - bytes;
 	return 0;
@@ -490,5 +585,15 @@ record_finish_log(struct record *r)
 		err = close_frame(r);
 	if (err == 0)
 		err = archive_sync(r->archive);
-	return err < 0 ? err : record_frames(r, STORE_SYNC_FULL);
+	if (err < 0)
+		return err;
+	r->unsynced = 0;
+	return record_frames(r, STORE_SYNC_FULL);
+}
+
+void
+record_sync_log(struct record *r)
+{
+	if (r->unsynced && r->archive != NULL)
+		r->unsynced = archive_sync(r->archive) < 0;
 }

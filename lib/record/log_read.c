@@ -4,12 +4,13 @@
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/record/inside.h"
+#include "lib/record/pack.h"
 
 #define FRAMES_AT_ONCE 64  /* As FRAME_FROM asks. */
 #define ROW_JSON_BYTES 160 /* What the members around a chunk take in JSON, at most. */
 
-static enum log_stream
-stream_of(const char *name)
+enum log_stream
+record_stream_of(const char *name)
 {
 	enum log_stream stream = LOG_STREAM_COUNT;
 
@@ -24,6 +25,9 @@ struct row_list {
 	struct arena *a;
 	struct record_row *rows; /* In the arena as well. */
 	size_t n, cap;
+	size_t bytes, max_bytes;
+	int64_t next; /* Seq of the row that comes next. */
+	int full;
 };
 
 static int
@@ -41,50 +45,134 @@ grow(struct row_list *l)
 	return 0;
 }
 
+/* Adds a row with room for its text, which goes to *ret; NULL there: the list is full. */
 static int
-add_row(struct row_list *l, struct stmt *st)
+add_row(struct row_list *l, const struct record_row *row, char **ret)
 {
-	size_t n;
-	const char *chunk = stmt_blob(st, 3, &n);
-	char *copy = arena_alloc(l->a, n + 1);
-
-	if (copy == NULL || (l->n == l->cap && grow(l) < 0))
+	*ret = NULL;
+	l->full = l->n != 0 && l->bytes + row->n > l->max_bytes;
+	if (l->full)
+		return 0;
+	if (l->n == l->cap && grow(l) < 0)
 		return E_NOMEM;
-	memcpy(copy, chunk, n);
-	l->rows[l->n++] = (struct record_row) {
-		.seq = stmt_int(st, 0),
-		.stream = stream_of(stmt_text(st, 1)),
-		.step = stmt_int(st, 2),
-		.chunk = copy,
-		.n = n,
-		.created_at_ms = stmt_int(st, 4),
-	};
+	*ret = arena_alloc(l->a, row->n + 1);
+	if (*ret == NULL)
+		return E_NOMEM;
+	l->rows[l->n] = *row;
+	l->rows[l->n++].chunk = *ret;
+	l->bytes += row->n;
+	l->next = row->seq + 1;
 	return 0;
+}
+
+/* Rows of run_logs up to ${end}. */
+static int
+add_stored(struct record *r, struct row_list *l, int64_t end)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_LOG_FROM);
+	int more = 0, err = stmt_bind(st, "i", l->next);
+
+	while (err == 0 && !l->full && (more = stmt_step(st)) > 0 && stmt_int(st, 0) < end) {
+		struct record_row row = { .seq = stmt_int(st, 0),
+			.stream = record_stream_of(stmt_text(st, 1)),
+			.step = stmt_int(st, 2),
+			.created_at_ms = stmt_int(st, 4) };
+		const char *chunk = stmt_blob(st, 3, &row.n);
+		char *copy;
+
+		err = add_row(l, &row, &copy);
+		if (copy != NULL)
+			memcpy(copy, chunk, row.n);
+	}
+	return err < 0 ? err : more < 0 ? more : 0;
+}
+
+static int
+frame_at(struct record *r, int64_t byte, struct archive_frame *ret)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_FRAME_AT);
+	int err = stmt_bind(st, "i", byte);
+
+	if (err == 0)
+		err = stmt_step(st);
+	if (err > 0)
+		*ret = (struct archive_frame) { stmt_int(st, 0), stmt_int(st, 1),
+			stmt_int(st, 2), stmt_int(st, 3) };
+	return err < 0 ? err : err == 0 ? E_CORRUPT : 0;
+}
+
+/* Reads one chunk from the archive.  ${f} is the frame of the one before, or has no text.  One
+ * that power loss has damaged reads as a line that says so: its row and seq are there. */
+static int
+read_chunk(struct record *r, struct archive_frame *f, int64_t byte, struct arena *a,
+    struct record_row *row, char *text)
+{
+	int err = 0;
+
+	if (byte < f->first_byte || byte >= f->first_byte + f->text_size)
+		err = frame_at(r, byte, f);
+	if (err == 0 && r->reader == NULL)
+		err = archive_reader_open(r->dirfd, RECORD_ARCHIVE, &r->reader);
+	if (err == 0)
+		err = archive_read_exact(r->reader, f, byte, text, row->n);
+	if (err != E_CORRUPT)
+		return err;
+	row->chunk = arena_format(a, ARCHIVE_HOLE_LINE, (long long)row->n);
+	if (row->chunk == NULL)
+		return E_NOMEM;
+	row->n = strlen(row->chunk);
+	return 0;
+}
+
+static int
+add_packed(struct record *r, struct row_list *l, const struct pack *p)
+{
+	struct archive_frame f = { 0 };
+	int64_t byte = p->first_byte;
+	int err = 0;
+
+	for (int64_t seq = p->first_seq; seq < l->next; seq++)
+		byte += pack_size(p, seq);
+	while (err == 0 && !l->full && l->next <= p->last_seq) {
+		int64_t n = pack_size(p, l->next);
+		const struct record_row row = { l->next, p->stream, p->step, NULL, (size_t)n,
+			p->created_at_ms };
+		char *text;
+
+		err = add_row(l, &row, &text);
+		if (text != NULL)
+			err = read_chunk(r, &f, byte, l->a, &l->rows[l->n - 1], text);
+		byte += n;
+	}
+	return err;
 }
 
 int
 record_rows_get(struct record *r, struct arena *a, int64_t from_seq, size_t max_bytes,
     struct record_row **ret, size_t *ret_n)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = NULL;
-	struct row_list l = { a, NULL, 0, 0 };
-	size_t bytes = 0;
-	int err, more = 0;
+	struct row_list l = { .a = a, .max_bytes = max_bytes };
+	struct pack p;
+	int err, found;
 
 	OBJ_CHECK(r, RECORD_MAGIC);
-	st = store_stmt(r->store, STMT_LOG_FROM);
-	err = stmt_bind(st, "i", from_seq);
-	while (err == 0 && (more = stmt_step(st)) > 0) {
-		size_t n;
+	err = r->log_unknown ? record_load_log(r) : 0;
+	l.next = max_i64(from_seq, r->log.first_seq);
+	while (err == 0 && !l.full && l.next < r->log.next_seq) {
+		int64_t before = l.next;
 
-		(void)stmt_blob(st, 3, &n);
-		bytes += n;
-		if (l.n != 0 && bytes > max_bytes)
+		found = pack_at(r, l.next, &p);
+		if (found < 0)
+			err = found;
+		else if (found > 0 && pack_holds(&p, l.next))
+			err = add_packed(r, &l, &p);
+		else
+			err = add_stored(r, &l, found > 0 ? p.first_seq : INT64_MAX);
+		if (l.next == before)
 			break;
-		err = add_row(&l, st);
 	}
-	if (err < 0 || more < 0)
-		return err < 0 ? err : more;
+	if (err < 0)
+		return err;
 	*ret = l.rows;
 	*ret_n = l.n;
 	return 0;
@@ -92,8 +180,9 @@ record_rows_get(struct record *r, struct arena *a, int64_t from_seq, size_t max_
 
 /* Bytes of a chunk as a JSON string, at most. */
 static size_t
-json_bytes(const uint8_t *p, size_t n)
+json_bytes(const char *chunk, size_t n)
 {
+	const uint8_t *p = (const uint8_t *)chunk;
 	size_t bytes = n;
 
 	for (size_t i = 0; i < n; i++) {
@@ -107,37 +196,87 @@ json_bytes(const uint8_t *p, size_t n)
 	return bytes;
 }
 
-/* First seq of the newest rows that fit both limits. */
-static int
-find_newest(struct record *r, size_t log_bytes, int64_t *ret_seq)
+/* Going down from the newest chunk, as far as ${room} lasts. */
+struct descent {
+	int64_t seq; /* Oldest chunk that fits. */
+	int64_t room;
+	int full;
+};
+
+static void
+take(struct descent *d, int64_t n)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_LOG_NEWEST);
-	size_t bytes = 0, encoded = 0;
-	int more;
+	d->full = n > d->room;
+	if (d->full)
+		return;
+	d->room -= n;
+	d->seq--;
+}
 
-	while ((more = stmt_step(st)) > 0) {
-		size_t n;
-		const uint8_t *chunk = stmt_blob(st, 1, &n);
+/* Rows of run_logs down to the next pack. */
+static int
+take_stored(struct record *r, struct descent *d)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_LOG_SIZES_DOWN);
+	int more = 0, err = stmt_bind(st, "i", d->seq - 1);
 
-		bytes += n;
-		encoded += json_bytes(chunk, n) + ROW_JSON_BYTES;
-		if (bytes > log_bytes || encoded > RECORD_DETAIL_BYTES)
+	while (
+	    err == 0 && !d->full && (more = stmt_step(st)) > 0 && stmt_int(st, 0) == d->seq - 1)
+		take(d, stmt_int(st, 1));
+	return err < 0 ? err : more < 0 ? more : 0;
+}
+
+/* First seq of the newest chunks that have at most ${max_bytes}; next_seq for none. */
+static int
+find_newest(struct record *r, size_t max_bytes, int64_t *ret_seq)
+{
+	struct descent d = { r->log.next_seq, (int64_t)max_bytes, 0 };
+	struct pack p;
+	int found, err = 0;
+
+	while (err == 0 && !d.full && d.seq > r->log.first_seq) {
+		int64_t before = d.seq;
+
+		found = pack_at(r, d.seq - 1, &p);
+		if (found < 0)
+			err = found;
+		else if (found > 0 && pack_holds(&p, d.seq - 1))
+			while (!d.full && d.seq > max_i64(p.first_seq, r->log.first_seq))
+				take(&d, pack_size(&p, d.seq - 1));
+		else
+			err = take_stored(r, &d);
+		if (d.seq == before)
 			break;
-		*ret_seq = stmt_int(st, 0);
 	}
-	return more < 0 ? more : 0;
+	*ret_seq = d.seq;
+	return err;
 }
 
 int
 record_rows_newest(
     struct record *r, struct arena *a, size_t log_bytes, struct record_row **ret, size_t *ret_n)
 {
-	int64_t from = INT64_MAX;
+	struct record_row *rows = NULL;
+	size_t n = 0, from, encoded = 0;
+	int64_t seq = 0;
 	int err;
 
 	OBJ_CHECK(r, RECORD_MAGIC);
-	err = find_newest(r, log_bytes, &from);
-	return err < 0 ? err : record_rows_get(r, a, from, log_bytes, ret, ret_n);
+	err = r->log_unknown ? record_load_log(r) : 0;
+	if (err == 0)
+		err = find_newest(r, log_bytes, &seq);
+	if (err == 0)
+		err = record_rows_get(r, a, seq, log_bytes, &rows, &n);
+	if (err < 0)
+		return err;
+	for (from = n; from > 0; from--) {
+		encoded += json_bytes(rows[from - 1].chunk, rows[from - 1].n) + ROW_JSON_BYTES;
+		if (encoded > RECORD_DETAIL_BYTES)
+			break;
+	}
+	*ret = n != 0 ? rows + from : NULL;
+	*ret_n = n - from;
+	return 0;
 }
 
 /* ---- the full log ---- */

@@ -203,8 +203,11 @@ record_end_step(struct record *r, int64_t position, int passed, struct record_ex
     int64_t now_ms, int64_t *ret_next)
 {
 	int64_t next = 0;
-	int err = record_txn_begin(r, STORE_SYNC_FULL);
+	int err;
 
+	OBJ_CHECK(r, RECORD_MAGIC);
+	record_sync_log(r);
+	err = record_txn_begin(r, STORE_SYNC_FULL);
 	if (err < 0)
 		return err;
 	err = record_txn_end(r, end_step_in_txn(r, position, passed, how, now_ms, &next));
