@@ -314,6 +314,20 @@ http_stream_write(struct http_req *req, const void *p, size_t n)
 	return stream_chunk_end(req, r);
 }
 
+int
+http_stream_write_blob(struct http_req *req, struct http_blob *b)
+{
+	size_t n = http_blob_len(b);
+	int r = stream_takes(req);
+
+	if (r <= 0 || n == 0)
+		return r < 0 ? r : 0;
+	r = stream_chunk_begin(req, n);
+	if (r == 0)
+		r = outq_add_blob(&req->conn->out, b);
+	return stream_chunk_end(req, r);
+}
+
 size_t
 http_stream_unsent(const struct http_req *req)
 {
@@ -366,4 +380,13 @@ http_takeover(struct http_req *req, int status, http_input_fn *on_input, void *a
 		req->conn->need_linger = 1;
 	}
 	req_kick(req);
+}
+
+void
+http_takeover_forget(struct http_req *req)
+{
+	OBJ_CHECK(req, HTTP_REQ_MAGIC);
+	must(req->held && req->answer == ANSWER_RAW);
+	if (req->conn != NULL)
+		outq_drop_rest(&req->conn->out);
 }

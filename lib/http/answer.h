@@ -23,6 +23,8 @@ struct http_blob;
 /* Lends: ${p} must live as long as the process, such as an embedded file.  NULL: out of
  * memory. */
 struct http_blob *http_blob_new_static(const void *p, size_t n);
+/* Copies.  NULL: out of memory. */
+struct http_blob *http_blob_new_copy(const void *p, size_t n);
 struct http_blob *http_blob_ref(struct http_blob *b);
 struct http_blob *http_blob_unref(struct http_blob *b);
 DEFINE_CLEANUP(struct http_blob *, http_blob_unref)
@@ -56,6 +58,9 @@ void http_stream_begin(struct http_req *req, int status);
 /* 0; E_LINK: nothing reaches the client any more; E_NOMEM.  The stream still has to be ended.
  * Takes any amount: keeping http_stream_unsent() bounded is the writer's duty. */
 int http_stream_write(struct http_req *req, const void *p, size_t n);
+/* The same without a copy; keeps its own reference.  One blob may be on its way to any number
+ * of clients. */
+int http_stream_write_blob(struct http_req *req, struct http_blob *b);
 /* Bytes that the kernel has not taken yet, framing included. */
 size_t http_stream_unsent(const struct http_req *req);
 /* ${fn} runs once, from the loop, as soon as at most ${low} bytes are unsent; also when that is
@@ -78,5 +83,8 @@ void http_stream_break(struct http_req *req);
  */
 typedef void http_input_fn(void *arg, struct http_req *req, const uint8_t *data, size_t len);
 void http_takeover(struct http_req *req, int status, http_input_fn *on_input, void *arg);
+/* Drops what has not begun to leave.  What one write handed over is kept or dropped as a
+ * whole; some that stands at the front may be kept. */
+void http_takeover_forget(struct http_req *req);
 
 #endif

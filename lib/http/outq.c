@@ -8,8 +8,9 @@
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 
-#define PIECE_MIN   512 /* bytes of a copied piece, so that small writes share one */
-#define SEND_PIECES 16  /* pieces of one write */
+#define PIECE_MIN     512 /* bytes of a copied piece, so that small writes share one */
+#define PIECE_FRAMING 32  /* the same behind a blob, for the framing up to the next one */
+#define SEND_PIECES   16  /* pieces of one write */
 
 struct out_piece {
 	STAILQ_ENTRY(out_piece) entry;
@@ -21,7 +22,8 @@ struct out_piece {
 struct http_blob {
 	size_t refs;
 	size_t len;
-	const uint8_t *data;
+	const uint8_t *data; /* Lent, or `own`. */
+	uint8_t own[];
 };
 
 /* ---- blobs --------------------------------------------------------------------------- */
@@ -33,6 +35,31 @@ http_blob_new_static(const void *p, size_t n)
 
 	if (b != NULL)
 		*b = (struct http_blob) { .refs = 1, .len = n, .data = p };
+	return b;
+}
+
+struct http_blob *
+http_blob_new_sized(size_t n, uint8_t **ret_bytes)
+{
+	struct http_blob *b = n <= SIZE_MAX / 2 ? mem_alloc(sizeof(*b) + n) : NULL;
+
+	if (b == NULL)
+		return NULL;
+	b->refs = 1;
+	b->len = n;
+	b->data = b->own;
+	*ret_bytes = b->own;
+	return b;
+}
+
+struct http_blob *
+http_blob_new_copy(const void *p, size_t n)
+{
+	uint8_t *bytes;
+	struct http_blob *b = http_blob_new_sized(n, &bytes);
+
+	if (b != NULL && n > 0)
+		memcpy(bytes, p, n);
 	return b;
 }
 
@@ -105,6 +132,15 @@ outq_new_piece(struct outq *q, size_t cap)
 	return o;
 }
 
+/* How much room a piece for ${n} bytes gets, so that those which follow find some. */
+static size_t
+outq_room_for(const struct outq *q, size_t n)
+{
+	if (q->last != NULL && q->last->blob != NULL && n < PIECE_FRAMING / 2)
+		return PIECE_FRAMING;
+	return n < PIECE_MIN ? PIECE_MIN : n;
+}
+
 int
 outq_add(struct outq *q, const void *p, size_t n)
 {
@@ -115,7 +151,7 @@ outq_add(struct outq *q, const void *p, size_t n)
 	if (o == NULL || o->blob != NULL || o->cap - o->off - o->len < n) {
 		if (n > SIZE_MAX / 2)
 			return E_NOMEM;
-		o = outq_new_piece(q, n < PIECE_MIN ? PIECE_MIN : n);
+		o = outq_new_piece(q, outq_room_for(q, n));
 		if (o == NULL)
 			return E_NOMEM;
 	}
@@ -139,6 +175,20 @@ outq_add_blob(struct outq *q, struct http_blob *b)
 	o->len = b->len;
 	q->unsent += b->len;
 	return 0;
+}
+
+void
+outq_drop_rest(struct outq *q)
+{
+	struct out_piece *first = STAILQ_FIRST(&q->pieces);
+
+	if (first == NULL)
+		return;
+	STAILQ_REMOVE_HEAD(&q->pieces, entry);
+	outq_clear(q);
+	STAILQ_INSERT_HEAD(&q->pieces, first, entry);
+	q->last = first;
+	q->unsent = first->len;
 }
 
 static void
