@@ -29,5 +29,6 @@
 #include "lib/http/request.h"
 #include "lib/http/route.h"
 #include "lib/http/server.h"
+#include "lib/http/ws.h"
 
 #endif
