@@ -43,9 +43,6 @@ enum webhook_type {
 	WEBHOOK_TYPE_OBJECT,
 	WEBHOOK_TYPE_OTHER
 };
-WEBHOOK_ABSENT, WEBHOOK_NULL, WEBHOOK_STRING, WEBHOOK_OBJECT, WEBHOOK_OTHER
-}
-;
 
 /* What was kept of a member, after webhook_scan_end() returned 0. */
 struct webhook_value {
