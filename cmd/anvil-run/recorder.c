@@ -89,6 +89,14 @@ recovered(struct recorder *r)
 		r->ops.on_trouble(r->arg, 0);
 }
 
+static void
+stored(struct recorder *r, enum job_kind kind)
+{
+	recovered(r);
+	if (r->ops.on_stored != NULL)
+		r->ops.on_stored(r->arg, kind);
+}
+
 /* Back to the head of the queue, for another try in a second. */
 static void
 try_later(struct recorder *r, struct job *j, int err)
@@ -126,7 +134,7 @@ on_done(void *arg, int err)
 		try_later(r, j, result);
 	} else {
 		if (result == 0)
-			recovered(r);
+			stored(r, j->kind);
 		finish(r, j, result);
 	}
 	go_on(r);

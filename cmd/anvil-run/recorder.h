@@ -60,6 +60,9 @@ struct recorder_ops {
 	void (*on_trouble)(void *arg, int err);
 	/* The patience is over: no more output, please. */
 	void (*on_full)(void *arg);
+	/* A job that is not a read has succeeded; before its done(), so that a read posted in
+	 * here can be the next job.  NULL: nobody wants to know. */
+	void (*on_stored)(void *arg, enum job_kind kind);
 };
 
 /* ${dir} is borrowed.  NULL: no memory. */

@@ -218,7 +218,7 @@ take_place(struct proc *p, struct run_actor *r)
 static int
 make_common(struct run_actor *r)
 {
-	static const struct recorder_ops ops = { on_trouble, on_full };
+	static const struct recorder_ops ops = { .on_trouble = on_trouble, .on_full = on_full };
 
 	r->recorder = recorder_new(
 	    r->actor, r->place.dir, r->config->runs_max_log_bytes, &ops, r);

@@ -55,7 +55,7 @@ on_full(void *arg)
 static int
 setup(void **state)
 {
-	static const struct recorder_ops ops = { on_trouble, on_full };
+	static const struct recorder_ops ops = { .on_trouble = on_trouble, .on_full = on_full };
 	struct fix *f = calloc(1, sizeof(*f));
 	struct actor_place place = { .address = "run/run_0000000000000000000001" };
 	char *why = NULL;
