@@ -1,5 +1,4 @@
 /* Row 12 of spec run 4: the steps, one after the other. */
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -139,21 +138,6 @@ open_pipes(struct run_actor *r, int *out_fd, int *err_fd)
 	return err;
 }
 
-/* A signal that comes between fork and exec would run our handlers in the child and be lost
- * to it; blocked, it waits until the child is itself. */
-static int
-spawn_shielded(struct run_actor *r, const struct sandbox_step *step)
-{
-	sigset_t all, before;
-	int err;
-
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_BLOCK, &all, &before);
-	err = r->driver->spawn(r->sandbox, step, &r->process, &r->result.problem);
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 /* 0; E_NOENT: no such directory; else r->result.problem says why. */
 static int
 spawn(struct run_actor *r, int out_fd, int err_fd)
@@ -181,7 +165,7 @@ spawn(struct run_actor *r, int out_fd, int err_fd)
 		(void)snprintf(problem->remedy, sizeof(problem->remedy), "Install bash.");
 		return E_SANDBOX;
 	}
-	return spawn_shielded(r, &step);
+	return r->driver->spawn(r->sandbox, &step, &r->process, problem);
 }
 
 /* Its end is not noticed without these; then there is nothing for it but to stop. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,9 +69,18 @@ place_descriptors(int ctl, int init_fd, int errors_fd)
 }
 
 static void
-child(const struct sandbox_process *p, int ctl, int init_fd, char *const argv[], pid_t parent)
+fail_child(const char *what, int err)
+{
+	(void)dprintf(2, "%s: errno %d", what, err);
+	_exit(127);
+}
+
+static void
+child(const struct sandbox_process *p, int fds[2], char *const argv[],
+    const struct cgroup *groups, pid_t parent)
 {
 	static char *const no_env[] = { NULL };
+	int err = groups != NULL && cgroup_join(groups) < 0 ? errno : 0;
 	sigset_t none;
 
 	/* bwrap asks for it itself, when its own child can no longer be left behind. */
@@ -81,17 +91,35 @@ child(const struct sandbox_process *p, int ctl, int init_fd, char *const argv[],
 		(void)signal(sig, SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	place_descriptors(ctl, init_fd, p->errors_fd);
+	place_descriptors(fds[0], fds[1], p->errors_fd);
+	if (err != 0)
+		fail_child("the step's cgroup cannot be entered", err);
 	if (argv[0][0] == '\0')
 		(void)execveat(BOX_INIT_FD, "", argv, no_env, AT_EMPTY_PATH);
 	else
 		(void)execve(argv[0], argv, no_env);
-	(void)dprintf(2, "cannot be executed: errno %d", errno);
-	_exit(127);
+	fail_child("cannot be executed", errno);
+}
+
+/* A signal that comes between fork and exec would run the caller's handlers in the child and
+ * be lost to it; blocked, it waits until the child is itself. */
+static pid_t
+fork_shielded(void)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
+	pid = fork();
+	if (pid != 0)
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid;
 }
 
 int
-box_start(struct sandbox_process *p, const char *const argv[], int init_fd)
+box_start(struct sandbox_process *p, const char *const argv[], int init_fd,
+    const struct cgroup *groups)
 {
 	CLEANUP(io_closep) int theirs = -1;
 	pid_t parent = getpid();
@@ -105,9 +133,10 @@ box_start(struct sandbox_process *p, const char *const argv[], int init_fd)
 	if (p->errors_fd < 0 ||
 	    setsockopt(p->ctl_fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return E_SYS;
-	p->pid = fork();
+	p->pid = fork_shielded();
 	if (p->pid == 0) /* exec takes its words as they are; the const is ours. */
-		child(p, theirs, init_fd, (char *const *)(uintptr_t)argv, parent);
+		child(p, (int[]) { theirs, init_fd }, (char *const *)(uintptr_t)argv, groups,
+		    parent);
 	if (p->pid < 0)
 		return err_from_errno(errno);
 	p->pidfd = io_pidfd_open(p->pid);
@@ -192,10 +221,10 @@ static void
 find_init(struct sandbox_process *p, pid_t pid)
 {
 	CLEANUP(io_closep) int fd = io_pidfd_open(pid);
-	pid_t parent;
+	struct proc_seen seen;
 
-	if (fd < 0 || proc_parent(pid, &parent) < 0 ||
-	    (parent != p->pid && parent != getpid())) {
+	if (fd < 0 || proc_look(pid, &seen) < 0 ||
+	    (seen.parent != p->pid && seen.parent != getpid())) {
 		p->init_gone = 1;
 		return;
 	}
@@ -282,6 +311,15 @@ set_status(struct sandbox_result *ret, int status)
 {
 	ret->end = WIFSIGNALED(status) ? SANDBOX_SIGNALED : SANDBOX_EXITED;
 	ret->code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void
+box_said(const struct sandbox_process *p, char *out, size_t size)
+{
+	ssize_t n = pread(p->errors_fd, out, size - 1, 0);
+
+	out[max_i64(n, 0)] = '\0';
+	out[strcspn(out, "\n")] = '\0';
 }
 
 void

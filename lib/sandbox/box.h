@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/sandbox/cgroup.h"
 #include "lib/sandbox/sandbox.h"
 
 #define BOX_ORDER_MAX    65536 /* Bytes of one message.                  */
@@ -81,10 +82,12 @@ struct sandbox_process *box_process_new(void);
 struct sandbox_process *box_process_free(struct sandbox_process *p);
 DEFINE_CLEANUP(struct sandbox_process *, box_process_free)
 
-/* fork(2), and in the child: descriptors 0 (null), 1 and 2 (errors_fd), 3 (${ctl}) and 4
- * (${init_fd}) and no others, own session, then ${argv}, with an empty environment.  argv[0]
- * "" executes ${init_fd}, and asks for KILL when this thread ends.  0, E_NOMEM, E_SYS. */
-int box_start(struct sandbox_process *p, const char *const argv[], int init_fd);
+/* fork(2), and in the child: ${groups} (NULL: none), descriptors 0 (null), 1 and 2 (errors_fd),
+ * 3 (${ctl}) and 4 (${init_fd}) and no others, own session, then ${argv}, with an empty
+ * environment.  argv[0] "" executes ${init_fd}, and asks for KILL when this thread ends.  A
+ * child that cannot do it says so in errors_fd and exits.  0, E_NOMEM, E_SYS. */
+int box_start(struct sandbox_process *p, const char *const argv[], int init_fd,
+    const struct cgroup *groups);
 
 /* Sends the order for ${step} with ${fds}: out, err, and the directory, which may be -1.  0,
  * E_NOMEM, E_TOO_BIG, or E_SYS (nobody is there any more). */
@@ -95,13 +98,19 @@ int box_send_signal(struct sandbox_process *p, int sig);
 void box_listen(struct sandbox_process *p);
 /* 1: our child has ended and is reaped. */
 int box_reap(struct sandbox_process *p);
+/* What the child said in errors_fd before it was another program: its first line, or "". */
+void box_said(const struct sandbox_process *p, char *out, size_t size);
 /* Result of a report, or of a child that ended without one. */
 void box_result(const struct sandbox_process *p, struct sandbox_result *ret);
 
 void box_problem(struct sandbox_problem *ret, const char *remedy, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
-/* "processes 4096 (RLIMIT_NPROC...)" for describe. */
-void box_describe_limits(const struct sandbox_limits *limits, char *out, size_t size);
+/* "Limits: memory 4096 bytes (cgroup v2); processes 4096 (RLIMIT_NPROC)." for describe. */
+void box_describe_limits(
+    const struct sandbox_limits *limits, const struct cgroup *groups, char *out, size_t size);
+/* Those that no group holds. */
+struct sandbox_limits
+box_rlimits(const struct sandbox_limits *limits, const struct cgroup *groups);
 
 /* proc.c: processes that descend from this one. */
 struct proc_seen {
@@ -114,8 +123,8 @@ struct proc_seen {
 
 /* All descendants, zombies too, as a new array that the caller frees.  0, E_NOMEM, E_SYS. */
 int proc_descendants(struct proc_seen **ret_list, size_t *ret_n);
-/* 0, or E_NOENT: it has ended. */
-int proc_parent(pid_t pid, pid_t *ret_parent);
+/* 0, or E_NOENT: it has ended, or cannot be looked at.  Allocates nothing. */
+int proc_look(pid_t pid, struct proc_seen *ret);
 /* Sends ${sig} to just that process; a pid used again by another is left alone. */
 void proc_signal(const struct proc_seen *p, int sig);
 
@@ -132,7 +141,7 @@ const char *bwrap_find(void);
 /* 0, or E_SANDBOX: root, or no bwrap. */
 int bwrap_check(struct sandbox_problem *ret);
 /* From what bwrap wrote when it failed. */
-void bwrap_explain(int errors_fd, struct sandbox_problem *ret);
+void bwrap_explain(const struct sandbox_process *p, struct sandbox_problem *ret);
 int bwrap_probe(struct sandbox_problem *ret);
 
 #endif

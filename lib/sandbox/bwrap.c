@@ -22,6 +22,7 @@
 #include "lib/base/mem.h"
 #include "lib/sandbox/box.h"
 
+#define SPARE    2  /* Processes beside the step's: bwrap and the init. */
 #define PATIENCE 10 /* Milliseconds that close waits for each of its two. */
 
 struct sandbox {
@@ -31,6 +32,7 @@ struct sandbox {
 	char *workspace;         /* Owned: on the host. */
 	int init_fd;
 	struct sandbox_limits limits;
+	struct cgroup *groups;           /* Owned. */
 	struct sandbox_process *next;    /* Owned: prepared; NULL: nothing is. */
 	struct sandbox_process *process; /* Owned: the step's; NULL: none runs. */
 };
@@ -43,6 +45,7 @@ bwrap_abandon(struct sandbox *sb)
 	(void)box_process_free(sb->next);
 	(void)box_process_free(sb->process);
 	(void)bwrap_args_free(sb->args);
+	(void)cgroup_free(sb->groups);
 	io_close(&sb->init_fd);
 	free(sb->workspace);
 	free(sb);
@@ -73,7 +76,8 @@ bwrap_open(const struct sandbox_paths *paths, const struct sandbox_limits *limit
 	}
 	sb->workspace = mem_strdup(paths->workspace);
 	sb->args = bwrap_args_new(bwrap_find(), paths);
-	if (sb->workspace == NULL || sb->args == NULL) {
+	sb->groups = cgroup_new(limits, SPARE);
+	if (sb->workspace == NULL || sb->args == NULL || sb->groups == NULL) {
 		box_problem(ret_problem, "", "out of memory");
 		bwrap_abandon(sb);
 		return E_NOMEM;
@@ -87,7 +91,8 @@ static int
 start(struct sandbox *sb, struct sandbox_process **ret)
 {
 	CLEANUP(box_process_freep) struct sandbox_process *p = box_process_new();
-	int r = p == NULL ? E_NOMEM : box_start(p, bwrap_args_argv(sb->args), sb->init_fd);
+	int r = p == NULL ? E_NOMEM
+			  : box_start(p, bwrap_args_argv(sb->args), sb->init_fd, sb->groups);
 
 	if (r == 0)
 		*ret = TAKE_PTR(p);
@@ -107,6 +112,7 @@ bwrap_spawn(struct sandbox *sb, const struct sandbox_step *step,
     struct sandbox_process **ret_process, struct sandbox_problem *ret_problem)
 {
 	CLEANUP(io_closep) int dir_fd = sandbox_open_beneath(sb->workspace, step->dir);
+	const struct sandbox_limits rest = box_rlimits(&sb->limits, sb->groups);
 	const int fds[BOX_FDS] = { step->out_fd, step->err_fd, -1 };
 	int r = 0;
 
@@ -117,7 +123,8 @@ bwrap_spawn(struct sandbox *sb, const struct sandbox_step *step,
 	if (sb->next == NULL)
 		r = start(sb, &sb->next);
 	/* A bwrap that has ended already is a matter for wait, which knows why. */
-	if (r == 0 && (r = box_order(sb->next, step, &sb->limits, fds)) == E_SYS)
+	cgroup_begin(sb->groups);
+	if (r == 0 && (r = box_order(sb->next, step, &rest, fds)) == E_SYS)
 		r = 0;
 	if (r < 0) {
 		box_problem(ret_problem, "", "the step's process: %s", err_text(r));
@@ -230,12 +237,13 @@ bwrap_wait(struct sandbox *sb, struct sandbox_process *p, struct sandbox_result 
 	if (!p->reported && !p->greeted) {
 		memset(ret, 0, sizeof(*ret));
 		ret->end = SANDBOX_BROKEN;
-		bwrap_explain(p->errors_fd, &ret->problem);
+		bwrap_explain(p, &ret->problem);
 	} else if (!p->reported) {
 		/* The init was killed with all the rest. */
 		ret->end = SANDBOX_SIGNALED;
 		ret->code = SIGKILL;
 	}
+	ret->oom = cgroup_oom(sb->groups);
 	sb->process = box_process_free(p);
 	return 0;
 }
@@ -285,7 +293,7 @@ bwrap_describe(const struct sandbox *sb, char *out, size_t size)
 {
 	char limits[256];
 
-	box_describe_limits(&sb->limits, limits, sizeof(limits));
+	box_describe_limits(&sb->limits, sb->groups, limits, sizeof(limits));
 	(void)snprintf(out, size,
 	    "Sandbox: bwrap. Own user, mount, PID, IPC and UTS namespaces, read-only system, "
 	    "private /tmp and HOME; the network is the host's.\n%s",

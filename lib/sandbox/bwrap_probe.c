@@ -97,23 +97,12 @@ setting_is(const struct setting *s)
 	return strtol(text, NULL, 10) == s->forbids;
 }
 
-static void
-read_errors(int fd, char *out, size_t size)
-{
-	ssize_t n = pread(fd, out, size - 1, 0);
-
-	if (n < 0)
-		n = 0;
-	out[n] = '\0';
-	out[strcspn(out, "\n")] = '\0';
-}
-
 void
-bwrap_explain(int errors_fd, struct sandbox_problem *ret)
+bwrap_explain(const struct sandbox_process *p, struct sandbox_problem *ret)
 {
 	char said[256];
 
-	read_errors(errors_fd, said, sizeof(said));
+	box_said(p, said, sizeof(said));
 	for (size_t i = 0; i < ARRAY_LEN(settings); i++)
 		if (setting_is(&settings[i])) {
 			box_problem(ret, settings[i].remedy, "%s", settings[i].reason);
@@ -144,7 +133,7 @@ bwrap_probe(struct sandbox_problem *ret)
 	argv[0] = bwrap_find();
 	memcpy(argv + 1, trial, sizeof(trial));
 	p = box_process_new();
-	if (p == NULL || box_start(p, argv, null_fd) < 0) {
+	if (p == NULL || box_start(p, argv, null_fd, NULL) < 0) {
 		box_problem(ret, "", "no process or memory to try bubblewrap with");
 		return E_SANDBOX;
 	}
@@ -158,6 +147,6 @@ bwrap_probe(struct sandbox_problem *ret)
 	}
 	if (p->status == 0)
 		return 0;
-	bwrap_explain(p->errors_fd, ret);
+	bwrap_explain(p, ret);
 	return E_SANDBOX;
 }

@@ -88,16 +88,35 @@ box_problem(struct sandbox_problem *ret, const char *remedy, const char *fmt, ..
 	(void)snprintf(ret->remedy, sizeof(ret->remedy), "%s", remedy);
 }
 
-void
-box_describe_limits(const struct sandbox_limits *limits, char *out, size_t size)
+struct sandbox_limits
+box_rlimits(const struct sandbox_limits *limits, const struct cgroup *groups)
 {
+	struct sandbox_limits rest = *limits;
+
+	if (cgroup_memory(groups) != CGROUP_NOT)
+		rest.memory_bytes = 0;
+	if (cgroup_processes(groups) != CGROUP_NOT)
+		rest.max_processes = 0;
+	return rest;
+}
+
+void
+box_describe_limits(
+    const struct sandbox_limits *limits, const struct cgroup *groups, char *out, size_t size)
+{
+	static const char *const memory_by[] = { [CGROUP_NOT] = " each process (RLIMIT_DATA)",
+		[CGROUP_V1] = " (cgroup v1)",
+		[CGROUP_V2] = " (cgroup v2)" };
+	static const char *const processes_by[] = { [CGROUP_NOT] = "RLIMIT_NPROC",
+		[CGROUP_V1] = "cgroup v1",
+		[CGROUP_V2] = "cgroup v2" };
 	char memory[64] = "none", processes[64] = "none";
 
-	if (limits->memory_bytes != 0)
-		(void)snprintf(memory, sizeof(memory), "%lld bytes each process (RLIMIT_DATA)",
-		    (long long)limits->memory_bytes);
-	if (limits->max_processes != 0)
-		(void)snprintf(processes, sizeof(processes), "%lld (RLIMIT_NPROC)",
-		    (long long)limits->max_processes);
+	if (limits->memory_bytes > 0)
+		(void)snprintf(memory, sizeof(memory), "%lld bytes%s",
+		    (long long)limits->memory_bytes, memory_by[cgroup_memory(groups)]);
+	if (limits->max_processes > 0)
+		(void)snprintf(processes, sizeof(processes), "%lld (%s)",
+		    (long long)limits->max_processes, processes_by[cgroup_processes(groups)]);
 	(void)snprintf(out, size, "Limits: memory %s; processes %s.\n", memory, processes);
 }

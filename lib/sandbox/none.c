@@ -2,7 +2,8 @@
  * The driver `none`: a step is an ordinary process, with everything that anvil's user may do.
  *
  * It must be asked for in the configuration.  What a step leaves behind is found as
- * descendants of this process, a subreaper, and killed until two scans find nothing.
+ * descendants of this process, a subreaper, and killed until two scans find nothing; the
+ * cgroup, where there is one, kills faster than they can breed, but a step can leave it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@
 #include "lib/sandbox/box.h"
 
 #define CALM_SCANS 2  /* Scans without a find that are the proof.       */
+#define HOLDS      16 /* Scans in which all are stopped, at most.       */
 #define ROUNDS     8  /* Of scanning in one call, at most.              */
 #define PATIENCE   10 /* Milliseconds for the killed to die, each round. */
 
@@ -31,6 +33,7 @@ struct sandbox {
 	char *workspace; /* Owned. */
 	int init_fd;
 	struct sandbox_limits limits;
+	struct cgroup *groups;           /* Owned. */
 	struct sandbox_process *process; /* Owned; NULL: no step runs. */
 };
 
@@ -47,6 +50,7 @@ none_abandon(struct sandbox *sb)
 	OBJ_CHECK(sb, NONE_MAGIC);
 	sb->magic = 0;
 	(void)box_process_free(sb->process);
+	(void)cgroup_free(sb->groups);
 	io_close(&sb->init_fd);
 	free(sb->workspace);
 	free(sb);
@@ -66,13 +70,17 @@ none_open(const struct sandbox_paths *paths, const struct sandbox_limits *limits
 	sb->limits = *limits;
 	sb->workspace = mem_strdup(paths->workspace);
 	sb->init_fd = open(paths->init_path, O_RDONLY | O_CLOEXEC);
-	if (sb->workspace == NULL || sb->init_fd < 0) {
-		int r = sb->workspace == NULL ? E_NOMEM : E_SANDBOX;
-
+	if (sb->init_fd < 0) {
 		box_problem(ret_problem, "Install anvil completely.", "%s: %s",
 		    paths->init_path, strerror(errno));
 		none_abandon(sb);
-		return r;
+		return E_SANDBOX;
+	}
+	sb->groups = cgroup_new(limits, 0);
+	if (sb->workspace == NULL || sb->groups == NULL) {
+		box_problem(ret_problem, "", "out of memory");
+		none_abandon(sb);
+		return E_NOMEM;
 	}
 	*ret_sandbox = sb;
 	return 0;
@@ -91,6 +99,7 @@ none_spawn(struct sandbox *sb, const struct sandbox_step *step,
 	static const char *const init[] = { "", SANDBOX_INIT_NAME, "exec", NULL };
 	CLEANUP(box_process_freep) struct sandbox_process *p = NULL;
 	CLEANUP(io_closep) int dir_fd = sandbox_open_beneath(sb->workspace, step->dir);
+	const struct sandbox_limits rest = box_rlimits(&sb->limits, sb->groups);
 	int fds[BOX_FDS] = { step->out_fd, step->err_fd, dir_fd };
 	int r;
 
@@ -99,9 +108,10 @@ none_spawn(struct sandbox *sb, const struct sandbox_step *step,
 	if (dir_fd < 0)
 		return E_NOENT;
 	p = box_process_new();
-	r = p == NULL ? E_NOMEM : box_start(p, init, sb->init_fd);
+	cgroup_begin(sb->groups);
+	r = p == NULL ? E_NOMEM : box_start(p, init, sb->init_fd, sb->groups);
 	/* An init that has ended already is a matter for wait. */
-	if (r == 0 && (r = box_order(p, step, &sb->limits, fds)) == E_SYS)
+	if (r == 0 && (r = box_order(p, step, &rest, fds)) == E_SYS)
 		r = 0;
 	if (r < 0) {
 		box_problem(ret_problem, "", "the step's process: %s", err_text(r));
@@ -171,20 +181,52 @@ await_deaths(const struct proc_seen *list, size_t n)
 	}
 }
 
+static int
+is_dead(const struct proc_seen *it)
+{
+	return it->state == 'Z' || it->state == 'X';
+}
+
+/* For those that breed faster than they are killed one by one: what is stopped makes no
+ * more, and goes on to count among the processes that the limit allows. */
+static void
+hold_all(void)
+{
+	for (int i = 0; i < HOLDS; i++) {
+		struct proc_seen *list = NULL;
+		size_t n = 0, running = 0;
+
+		if (proc_descendants(&list, &n) < 0)
+			return;
+		for (size_t k = 0; k < n; k++)
+			if (!is_dead(&list[k]) && list[k].state != 'T') {
+				proc_signal(&list[k], SIGSTOP);
+				running++;
+			}
+		free(list);
+		if (running == 0)
+			return;
+	}
+}
+
 /* Kills every descendant and reaps those that are ours.  Returns how many lived; ${pids}
  * gets some of them. */
 static size_t
-sweep(struct sandbox_process *p, pid_t *pids, size_t npids)
+sweep(struct sandbox *sb, int hold, pid_t *pids, size_t npids)
 {
+	struct sandbox_process *p = sb->process;
 	struct proc_seen *list = NULL;
 	size_t n = 0, live = 0;
 
 	if (!has_children())
 		return 0;
+	if (hold)
+		hold_all();
 	if (proc_descendants(&list, &n) < 0)
 		return 1; /* Not proven. */
+	(void)cgroup_kill(sb->groups);
 	for (size_t i = 0; i < n; i++) {
-		if (list[i].state == 'Z' || list[i].state == 'X')
+		if (is_dead(&list[i]))
 			continue;
 		if (p != NULL)
 			remember(p, &list[i]);
@@ -204,11 +246,27 @@ sweep(struct sandbox_process *p, pid_t *pids, size_t npids)
 
 /* 1: two scans in a row have found nothing. */
 static int
-sweep_all(struct sandbox_process *p, size_t *calm, pid_t *pids, size_t npids)
+sweep_all(struct sandbox *sb, size_t *calm, pid_t *pids, size_t npids)
 {
-	for (int i = 0; i < ROUNDS && *calm < CALM_SCANS; i++)
-		*calm = sweep(p, pids, npids) == 0 ? *calm + 1 : 0;
+	for (int i = 0; i < ROUNDS && *calm < CALM_SCANS; i++) {
+		int hold = i > 0 && *calm == 0;
+
+		*calm = sweep(sb, hold, pids, npids) == 0 ? *calm + 1 : 0;
+	}
 	return *calm >= CALM_SCANS;
+}
+
+/* It may have ended before it was the step; then it said why. */
+static void
+explain_silence(const struct sandbox_process *p, struct sandbox_result *ret)
+{
+	char said[256];
+
+	box_said(p, said, sizeof(said));
+	if (said[0] == '\0')
+		return;
+	ret->end = SANDBOX_BROKEN;
+	box_problem(&ret->problem, "", "%s", said);
 }
 
 static int
@@ -217,10 +275,13 @@ none_wait(struct sandbox *sb, struct sandbox_process *p, struct sandbox_result *
 	OBJ_CHECK(sb, NONE_MAGIC);
 	OBJ_CHECK(p, SANDBOX_PROCESS_MAGIC);
 	must(sb->process == p);
-	if (!box_reap(p) || !sweep_all(p, &p->calm, NULL, 0))
+	if (!box_reap(p) || !sweep_all(sb, &p->calm, NULL, 0))
 		return E_BUSY;
 	box_listen(p);
 	box_result(p, ret);
+	if (!p->reported && p->status != 0)
+		explain_silence(p, ret);
+	ret->oom = cgroup_oom(sb->groups);
 	ret->nleft = p->nseen;
 	for (size_t i = 0; i < p->nseen && i < SANDBOX_LEFT_MAX; i++) {
 		ret->left[i].pid = p->seen[i].pid;
@@ -238,6 +299,8 @@ none_signal(struct sandbox *sb, int sig)
 	int r;
 
 	OBJ_CHECK(sb, NONE_MAGIC);
+	if (sig == SIGKILL)
+		(void)cgroup_kill(sb->groups);
 	r = proc_descendants(&list, &n);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		proc_signal(&list[i], sig);
@@ -256,7 +319,7 @@ none_close(struct sandbox *sb, pid_t *pids, size_t npids)
 	OBJ_CHECK(sb, NONE_MAGIC);
 	for (size_t i = 0; i < npids; i++)
 		pids[i] = 0;
-	if (!sweep_all(NULL, &calm, pids, npids))
+	if (!sweep_all(sb, &calm, pids, npids))
 		return E_BUSY;
 	none_abandon(sb);
 	return 0;
@@ -268,7 +331,7 @@ none_describe(const struct sandbox *sb, char *out, size_t size)
 	const struct passwd *pw = getpwuid(geteuid());
 	char limits[256];
 
-	box_describe_limits(&sb->limits, limits, sizeof(limits));
+	box_describe_limits(&sb->limits, sb->groups, limits, sizeof(limits));
 	if (pw != NULL)
 		(void)snprintf(out, size,
 		    "Sandbox: none. Steps run as user %s without isolation.\n%s", pw->pw_name,

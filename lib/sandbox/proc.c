@@ -57,18 +57,13 @@ read_stat(int proc_fd, const char *pid, struct proc_seen *ret)
 }
 
 int
-proc_parent(pid_t pid, pid_t *ret_parent)
+proc_look(pid_t pid, struct proc_seen *ret)
 {
 	CLEANUP(io_closep) int proc_fd = io_open_dir(AT_FDCWD, "/proc");
-	struct proc_seen seen;
 	char name[32];
-	int r;
 
 	(void)snprintf(name, sizeof(name), "%d", (int)pid);
-	r = proc_fd < 0 ? E_NOENT : read_stat(proc_fd, name, &seen);
-	if (r == 0)
-		*ret_parent = seen.parent;
-	return r;
+	return proc_fd < 0 ? E_NOENT : read_stat(proc_fd, name, ret);
 }
 
 static int
@@ -163,8 +158,8 @@ void
 proc_signal(const struct proc_seen *p, int sig)
 {
 	CLEANUP(io_closep) int fd = io_pidfd_open(p->pid);
-	uint64_t ticks;
+	struct proc_seen now;
 
-	if (fd >= 0 && io_proc_start_time(p->pid, &ticks) == 0 && ticks == p->start_ticks)
+	if (fd >= 0 && proc_look(p->pid, &now) == 0 && now.start_ticks == p->start_ticks)
 		(void)io_pidfd_signal(fd, sig);
 }

@@ -42,8 +42,10 @@ struct sandbox_paths {
 };
 
 struct sandbox_limits {
-	int64_t memory_bytes;  /* runs.step_memory_bytes; 0: none.       */
-	int64_t max_processes; /* runs.step_max_processes; 0: none.      */
+	/* Held by a cgroup where one can be had, else by rlimits: memory then counts for each
+	 * process, and processes are those of the user, in the sandbox or (none) at all. */
+	int64_t memory_bytes;  /* runs.step_memory_bytes; 0: none.  */
+	int64_t max_processes; /* runs.step_max_processes; 0: none. */
 };
 
 /* What to run.  All is borrowed for the call; the arrays end in NULL. */
@@ -179,6 +181,11 @@ int sandbox_open_beneath(const char *root, const char *dir);
  * first.  0 (also when there is none), E_NOMEM, or E_SYS.
  */
 int sandbox_remove_tree(int dirfd, const char *name);
+
+/* Kills what is left in the cgroups of runs that were killed, as far as the one that this
+ * process is in is shared by them, and removes those; open does so too.  Returns how many still
+ * have processes that are about to end. */
+size_t sandbox_sweep(void);
 
 /* The program anvil-init, which the drivers run; its main() calls nothing else.  A program
  * that is its own init (a test) calls it first when argv[1] is SANDBOX_INIT_NAME. */
