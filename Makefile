@@ -245,7 +245,8 @@ fuzz:	## each fuzz target for FUZZ_SECONDS
 
 bench:	## benches, on a release build (T="run idle": those; JSON=file: the table as JSON too)
 	@$(MAKE) --no-print-directory FLAVOUR=release programs benches
-	@$(MAKE) --no-print-directory FLAVOUR=faults programs build/faults/test/bench/bench_accept
+	@$(MAKE) --no-print-directory FLAVOUR=faults programs build/faults/test/bench/bench_accept \
+		build/faults/test/bench/bench_deliver
 	@scripts/bench.sh build/release build/faults $(if $(JSON),--json $(JSON)) $(T)
 
 cover:	## unit tests with the share of lines that they execute

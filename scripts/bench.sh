@@ -3,8 +3,8 @@
 # after the other, and a table of what they measured.
 #
 # Each is a program of test/bench that prints its own numbers next to a floor from the same
-# minute, and judges nothing: a row that misses its target says so and the next one follows.  The
-# one that needs a slow disk is run a second time from the second folder.
+# minute, and judges nothing: a row that misses its target says so and the next one follows.  Those
+# that need a slow disk are run a second time from the second folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,12 +33,14 @@ run() {
 machine="$(nproc) cores, $(awk '/MemTotal/ { printf "%d GiB", $2 / 1048576 + 0.5 }' /proc/meminfo), \
 $(uname -sr), $(git rev-parse --short HEAD 2>/dev/null || cat proto/VERSION)"
 echo "$machine"
-for bench in run accept output rpc idle queue http record_log; do
+for bench in run accept deliver output rpc idle queue http record_log; do
 	run "$bench" "$ANVIL_BUILD/test/bench/bench_$bench"
-	if [ "$bench" = accept ]; then
-		run accept_slow env ANVIL_BUILD="$faults" ANVIL_FAULT_FSYNC_US=5000 \
-		    "$faults/test/bench/bench_accept"
-	fi
+	case $bench in
+	accept | deliver)
+		run "${bench}_slow" env ANVIL_BUILD="$faults" ANVIL_FAULT_FSYNC_US=5000 \
+		    "$faults/test/bench/bench_$bench"
+		;;
+	esac
 done
 
 echo

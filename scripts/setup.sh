@@ -15,7 +15,7 @@ packages() {
 		binutils ;;
 	lint) echo clang clang-tidy clang-format cppcheck libclang-rt-14-dev shellcheck \
 		binutils ;;
-	bench) echo bubblewrap git curl openssl procps ;;
+	bench) echo bubblewrap git nginx-light curl openssl procps ;;
 	*) echo "setup.sh: no group $1; there are build, test, lint and bench" >&2 && return 2 ;;
 	esac
 }

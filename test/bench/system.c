@@ -131,6 +131,7 @@ write_config(struct system *s, const char *sandbox, int slots)
 	(void)fprintf(f,
 	    "version: 1\ndata_dir: %s/data\nruntime_dir: %s/run\nkeys_file: %s/keys.json\n"
 	    "listen: [\"127.0.0.1:%d\"]\npublic_url: http://127.0.0.1:%d\nshards: 2\n"
+	    "limits: {public_per_minute_per_address: 0}\n"
 	    "runs: {max_concurrent: %d, sandbox: %s}\nrepositories: {allow_local: true}\n",
 	    s->dir, s->dir, s->dir, s->port, s->port, slots, sandbox);
 	(void)fclose(f);

@@ -141,7 +141,29 @@ web_member(const struct web *w, const char *name, char *out, size_t size)
 struct flood_conn {
 	int fd;
 	struct buf in;
+	double sent_us;
 };
+
+static void
+note_latency(struct web_flood *f, const struct flood_conn *c)
+{
+	size_t step = (size_t)((bench_now_us() - c->sent_us) / WEB_STEP_US);
+
+	f->slow[step < WEB_STEPS ? step : WEB_STEPS - 1]++;
+}
+
+double
+web_latency_us(const struct web_flood *f, double share)
+{
+	unsigned long all = 0, seen = 0;
+	size_t i = 0;
+
+	for (size_t k = 0; k < WEB_STEPS; k++)
+		all += f->slow[k];
+	while (i < WEB_STEPS - 1 && (double)(seen += f->slow[i]) < share * (double)all)
+		i++;
+	return (double)((i + 1) * WEB_STEP_US);
+}
 
 /* 1: one is under way. */
 static int
@@ -150,7 +172,10 @@ send_next(struct web_flood *f, struct flood_conn *c)
 	size_t n;
 	const char *text = f->next(f->arg, &n);
 
-	return text != NULL && io_write_all(c->fd, text, n) == 0;
+	if (text == NULL || io_write_all(c->fd, text, n) < 0)
+		return 0;
+	c->sent_us = bench_now_us();
+	return 1;
 }
 
 static int
@@ -164,6 +189,7 @@ take_answer(struct web_flood *f, struct flood_conn *c)
 	total = answer_size(&c->in, &head);
 	if (total == 0)
 		return 0;
+	note_latency(f, c);
 	status = atoi((const char *)c->in.data + 9);
 	buf_consume(&c->in, total);
 	if (status == f->wanted) {
@@ -196,6 +222,7 @@ web_flood(struct web_flood *f)
 	double begin;
 
 	f->done = f->refused = 0;
+	memset(f->slow, 0, sizeof(f->slow));
 	open_conns(f, ep, conns);
 	begin = bench_now_us();
 	for (int i = 0; i < f->nconns; i++)

@@ -9,6 +9,9 @@
 
 #include "lib/base/buf.h"
 
+#define WEB_STEP_US 20
+#define WEB_STEPS   10000
+
 struct web {
 	int fd;
 	int port;
@@ -39,7 +42,13 @@ struct web_flood {
 	long done, refused;
 	double us;
 	int odd; /* The newest status that was not wanted. */
+	/* From a request's last byte to its answer's, in steps of WEB_STEP_US; the last one has
+	 * all that took longer. */
+	unsigned long slow[WEB_STEPS];
 };
+
+/* Microseconds within which ${share} (0..1) of the answers came. */
+double web_latency_us(const struct web_flood *f, double share);
 
 /* Sends until there is no next and all answers have come.  0, or -1 when a connection broke. */
 int web_flood(struct web_flood *f);
