@@ -24,42 +24,6 @@ run_events(struct ingress *ctx, struct turn *t, const struct run_events_params *
 }
 
 int
-ingress_create_webhook(struct ingress *ctx, struct turn *t,
-    const struct ingress_create_webhook_params *params,
-    struct ingress_create_webhook_result *ret)
-{
-	(void)ctx;
-	(void)t;
-	(void)params;
-	(void)ret;
-	return E_UNSUPPORTED;
-}
-
-int
-ingress_rotate_webhook(struct ingress *ctx, struct turn *t,
-    const struct ingress_rotate_webhook_params *params,
-    struct ingress_rotate_webhook_result *ret)
-{
-	(void)ctx;
-	(void)t;
-	(void)params;
-	(void)ret;
-	return E_UNSUPPORTED;
-}
-
-int
-ingress_remove_webhook(struct ingress *ctx, struct turn *t,
-    const struct ingress_remove_webhook_params *params,
-    struct ingress_remove_webhook_result *ret)
-{
-	(void)ctx;
-	(void)t;
-	(void)params;
-	(void)ret;
-	return E_UNSUPPORTED;
-}
-
-int
 ingress_keys_status(struct ingress *ctx, struct turn *t,
     const struct ingress_keys_status_params *params, struct ingress_keys_status_result *ret)
 {
@@ -72,30 +36,6 @@ ingress_keys_status(struct ingress *ctx, struct turn *t,
 
 void
 route_deliver_webhook(struct exchange *x)
-{
-	answer_error(x, HTTP_CODE_NOT_FOUND);
-}
-
-void
-route_list_webhooks(struct exchange *x)
-{
-	answer_error(x, HTTP_CODE_NOT_FOUND);
-}
-
-void
-route_put_webhook(struct exchange *x)
-{
-	answer_error(x, HTTP_CODE_NOT_FOUND);
-}
-
-void
-route_delete_webhook(struct exchange *x)
-{
-	answer_error(x, HTTP_CODE_NOT_FOUND);
-}
-
-void
-route_rotate_webhook_secret(struct exchange *x)
 {
 	answer_error(x, HTTP_CODE_NOT_FOUND);
 }
