@@ -26,6 +26,7 @@ struct archive {
 	int64_t file_offset; /* Where the open frame will lie. */
 	struct buf text;     /* Text of the open frame. */
 	char last_char;      /* Of the text before; '\n' when unknown. */
+	struct buf packed;   /* Kept from frame to frame. */
 	ZSTD_CCtx *zstd;     /* NULL until the first frame. */
 };
 
@@ -72,6 +73,7 @@ archive_free(struct archive *a)
 	a->magic = 0;
 	io_close(&a->fd);
 	buf_done(&a->text);
+	buf_done(&a->packed);
 	(void)ZSTD_freeCCtx(a->zstd);
 	return mem_free(a);
 }
@@ -125,18 +127,19 @@ static int
 write_frame(struct archive *a, const void *text, size_t n, size_t *ret_size)
 {
 	size_t cap = ZSTD_compressBound(n), size;
-	CLEANUP_FREE void *packed = mem_alloc(cap);
 	int r;
 
-	if (packed == NULL || (a->zstd == NULL && (a->zstd = ZSTD_createCCtx()) == NULL))
+	buf_reset(&a->packed);
+	r = buf_reserve(&a->packed, cap);
+	if (r < 0 || (a->zstd == NULL && (a->zstd = ZSTD_createCCtx()) == NULL))
 		return E_NOMEM;
 	(void)ZSTD_CCtx_setParameter(a->zstd, ZSTD_c_checksumFlag, 1);
 	(void)ZSTD_CCtx_setParameter(
 	    a->zstd, ZSTD_c_compressionLevel, a->hurry ? LEVEL_HURRY : LEVEL_USUAL);
-	size = ZSTD_compress2(a->zstd, packed, cap, text, n);
+	size = ZSTD_compress2(a->zstd, a->packed.data, cap, text, n);
 	if (ZSTD_isError(size))
 		return E_NOMEM; /* The bound holds and the parameters are fixed: nothing else. */
-	r = write_at(a->fd, a->file_offset, packed, size);
+	r = write_at(a->fd, a->file_offset, a->packed.data, size);
 	if (r == 0)
 		*ret_size = size;
 	return r;

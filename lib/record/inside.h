@@ -31,7 +31,8 @@ struct record {
 	struct checkpointer *checkpointer; /* Owned; NULL until a claim. */
 	const struct redactor *redactor;   /* Borrowed; NULL: none. */
 	int dirfd;
-	int64_t epoch; /* Of the claim of this process; 0: none. */
+	int64_t epoch;        /* Of the claim of this process; 0: none. */
+	enum store_sync sync; /* Of the next transaction, unless it is changed. */
 
 	/* The log. */
 	struct record_log log; /* As committed. */

@@ -54,6 +54,7 @@ record_open(const char *dir, int64_t max_log_bytes, struct record **ret, char **
 		return E_NOMEM;
 	r->magic = RECORD_MAGIC;
 	r->max_log_bytes = max_log_bytes;
+	r->sync = record_store_desc.sync;
 	r->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->dirfd < 0)
 		return err_from_errno(errno);
@@ -97,8 +98,11 @@ record_txn_begin(struct record *r, enum store_sync sync)
 
 	OBJ_CHECK(r, RECORD_MAGIC);
 	err = r->log_unknown ? record_load_log(r) : 0;
-	if (err == 0)
+	if (err == 0 && r->sync != sync) {
 		err = store_set_sync(r->store, sync);
+		if (err == 0)
+			r->sync = sync;
+	}
 	return err < 0 ? err : store_begin(r->store);
 }
 

@@ -25,7 +25,8 @@ struct redactor {
 	size_t nbytes;
 	struct pattern *patterns; /* Owned: by first byte, then longest first. */
 	size_t npatterns;
-	size_t window;       /* Length of the shortest. */
+	size_t window;       /* Length of the shortest, */
+	size_t longest;      /* and of the longest. */
 	uint16_t first[257]; /* Patterns that begin with byte c: first[c]..first[c + 1]. */
 	uint8_t shift[SHIFT_SLOTS]; /* 0: the window may hold the beginning of a pattern. */
 };
@@ -73,8 +74,11 @@ make_tables(struct redactor *r)
 	}
 	r->first[256] = (uint16_t)at;
 	r->window = SIZE_MAX;
-	for (size_t i = 0; i < r->npatterns; i++)
+	for (size_t i = 0; i < r->npatterns; i++) {
 		r->window = min_size(r->window, r->patterns[i].n);
+		if (r->longest < r->patterns[i].n)
+			r->longest = r->patterns[i].n;
+	}
 	r->window = min_size(r->window, 128); /* Jumps fit a byte. */
 	memset(r->shift, (int)(r->window - 1), sizeof(r->shift));
 	for (size_t i = 0; i < r->npatterns; i++) {
@@ -161,35 +165,58 @@ look(const struct redactor *r, const uint8_t *p, size_t n, int last, size_t *ret
 	return NO_MATCH;
 }
 
-/* Appends the decided part of ${p} to ${out}; returns how many bytes that were. */
-static size_t
-scan(const struct redactor *r, const uint8_t *p, size_t n, int last, struct buf *out)
+/* Moves *at on to the next match, whose length goes to *len, or to what is undecided, or to
+ * the end. */
+static enum verdict
+find(const struct redactor *r, const uint8_t *p, size_t n, int last, size_t *at, size_t *len)
 {
-	size_t at = 0, from = 0, len = 0;
+	enum verdict v = NO_MATCH;
 
-	while (n - at >= r->window) {
-		size_t jump = r->shift[slot_of(p[at + r->window - 2], p[at + r->window - 1])];
-		enum verdict v;
+	while (n - *at >= r->window) {
+		const uint8_t *end = p + *at + r->window;
+		size_t jump = r->shift[slot_of(end[-2], end[-1])];
 
-		at += jump;
+		*at += jump;
 		if (jump != 0)
 			continue;
-		v = look(r, p + at, n - at, last, &len);
-		if (v == UNDECIDED)
-			break;
-		if (v == NO_MATCH) {
-			at++;
-			continue;
-		}
-		(void)buf_add(out, p + from, at - from);
-		(void)buf_add_str(out, REDACT_MARK);
+		v = look(r, p + *at, n - *at, last, len);
+		if (v != NO_MATCH)
+			return v;
+		++*at;
+	}
+	while (v == NO_MATCH && *at < n) {
+		v = last ? NO_MATCH : look(r, p + *at, n - *at, 0, len);
+		*at += v == NO_MATCH;
+	}
+	return v;
+}
+
+/* Where decided text goes. */
+struct sink {
+	redact_emit_fn *emit;
+	void *arg;
+};
+
+/* Emits the decided part of ${p}, and tells in *ret_done how many bytes that were. */
+static int
+scan(const struct redactor *r, const uint8_t *p, size_t n, int last, const struct sink *to,
+    size_t *ret_done)
+{
+	size_t at = 0, from = 0, len = 0;
+	int err = 0;
+
+	while (err == 0 && find(r, p, n, last, &at, &len) == MATCH) {
+		if (at != from)
+			err = to->emit(to->arg, p + from, at - from);
+		if (err == 0)
+			err = to->emit(to->arg, REDACT_MARK, sizeof(REDACT_MARK) - 1);
 		at += len;
 		from = at;
 	}
-	while (at < n && (last || look(r, p + at, n - at, 0, &len) == NO_MATCH))
-		at++;
-	(void)buf_add(out, p + from, at - from);
-	return at;
+	if (err == 0 && at != from)
+		err = to->emit(to->arg, p + from, at - from);
+	*ret_done = at;
+	return err;
 }
 
 void
@@ -204,42 +231,90 @@ redact_stream_done(struct redact_stream *s)
 	buf_wipe(&s->held);
 }
 
+/* Decides the held bytes with as many of ${p} as the longest pattern has; *ret_used is where
+ * to go on in ${p}, which is its end when too few have come. */
+static int
+finish_held(const struct redactor *r, struct redact_stream *s, const uint8_t *p, size_t n,
+    const struct sink *to, size_t *ret_used)
+{
+	size_t more = min_size(n, r->longest), done;
+	int err = buf_add(&s->held, p, more);
+
+	if (err == 0)
+		err = scan(r, s->held.data, s->held.len, 0, to, &done);
+	if (err < 0)
+		return err;
+	buf_consume(&s->held, done);
+	*ret_used = n;
+	if (more == n)
+		return 0;
+	/* What is left began in ${p}, and is looked at there. */
+	must(s->held.len <= more);
+	*ret_used = more - s->held.len;
+	buf_reset(&s->held);
+	return 0;
+}
+
+int
+redact_pass(const struct redactor *r, struct redact_stream *s, const void *bytes, size_t n,
+    redact_emit_fn *emit, void *arg)
+{
+	const struct sink to = { emit, arg };
+	const uint8_t *p = bytes;
+	size_t used = 0, done = 0;
+	int err = 0;
+
+	OBJ_CHECK(r, REDACTOR_MAGIC);
+	if (n == 0)
+		return 0;
+	if (r->npatterns == 0)
+		return emit(arg, p, n);
+	if (s->held.len != 0)
+		err = finish_held(r, s, p, n, &to, &used);
+	if (err == 0)
+		err = scan(r, p + used, n - used, 0, &to, &done);
+	used += done;
+	return err < 0 ? err : buf_add(&s->held, p + used, n - used);
+}
+
+static int
+emit_to_buf(void *arg, const void *p, size_t n)
+{
+	return buf_add(arg, p, n);
+}
+
 int
 redact_feed(
     const struct redactor *r, struct redact_stream *s, const void *p, size_t n, struct buf *out)
 {
+	return redact_pass(r, s, p, n, emit_to_buf, out);
+}
+
+/* Nothing comes after ${p}. */
+static int
+scan_last(const struct redactor *r, const void *p, size_t n, struct buf *out)
+{
+	const struct sink to = { emit_to_buf, out };
 	size_t done;
 
-	OBJ_CHECK(r, REDACTOR_MAGIC);
-	if (r->npatterns == 0)
-		return buf_add(out, p, n);
-	if (s->held.len == 0) {
-		done = scan(r, p, n, 0, out);
-		return out->failed ? E_NOMEM
-				   : buf_add(&s->held, (const uint8_t *)p + done, n - done);
-	}
-	if (buf_add(&s->held, p, n) < 0)
-		return E_NOMEM;
-	buf_consume(&s->held, scan(r, s->held.data, s->held.len, 0, out));
-	return out->failed ? E_NOMEM : 0;
+	return scan(r, p, n, 1, &to, &done);
 }
 
 int
 redact_end(const struct redactor *r, struct redact_stream *s, struct buf *out)
 {
+	int err = 0;
+
 	OBJ_CHECK(r, REDACTOR_MAGIC);
 	if (s->held.len != 0)
-		(void)scan(r, s->held.data, s->held.len, 1, out);
+		err = scan_last(r, s->held.data, s->held.len, out);
 	buf_wipe(&s->held);
-	return out->failed ? E_NOMEM : 0;
+	return err;
 }
 
 int
 redact_text(const struct redactor *r, const char *p, size_t n, struct buf *out)
 {
 	OBJ_CHECK(r, REDACTOR_MAGIC);
-	if (r->npatterns == 0)
-		return buf_add(out, p, n);
-	(void)scan(r, (const uint8_t *)p, n, 1, out);
-	return out->failed ? E_NOMEM : 0;
+	return r->npatterns == 0 ? buf_add(out, p, n) : scan_last(r, p, n, out);
 }

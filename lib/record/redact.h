@@ -31,8 +31,13 @@ struct redact_stream {
 void redact_stream_init(struct redact_stream *s);
 void redact_stream_done(struct redact_stream *s);
 
-/* Appends what is decided to ${out}: of each leftmost longest match, REDACT_MARK.
- * 0, or E_NOMEM: then the stream is void, and no part of a secret has come out. */
+/* Hands out what is decided piece by piece, of each leftmost longest match REDACT_MARK; a
+ * piece is lent, for the most part from ${p}.  0, E_NOMEM, or what ${emit} answered that is
+ * not 0, which ends it: then the stream is void, and no part of a secret has come out. */
+typedef int redact_emit_fn(void *arg, const void *p, size_t n);
+int redact_pass(const struct redactor *r, struct redact_stream *s, const void *p, size_t n,
+    redact_emit_fn *emit, void *arg);
+/* The same, appended to ${out}. */
 int redact_feed(const struct redactor *r, struct redact_stream *s, const void *p, size_t n,
     struct buf *out);
 /* The stream has ended: decides the held bytes. */

@@ -17,15 +17,19 @@ record_stream_done(struct record_stream *s)
 	chunker_done(&s->chunker);
 }
 
+static int
+decode(void *arg, const void *p, size_t n)
+{
+	struct record_stream *s = arg;
+
+	return decode_feed(&s->decoder, p, n, &s->chunker.text);
+}
+
 int
 record_stream_feed(struct record_stream *s, const struct redactor *r, const void *p, size_t n)
 {
-	CLEANUP(buf_done) struct buf clear = BUF_INIT;
-	int err = redact_feed(r, &s->redact, p, n, &clear);
-
-	if (err < 0)
-		return err;
-	return decode_feed(&s->decoder, clear.data, clear.len, chunker_input(&s->chunker));
+	(void)chunker_input(&s->chunker);
+	return redact_pass(r, &s->redact, p, n, decode, s);
 }
 
 int
