@@ -166,35 +166,35 @@ static void
 a_malformed_frame_is_1002(void **state)
 {
 	static const struct {
-		int first;
-		size_t digits;
 		uint64_t n;
+		size_t digits;
+		int first;
 		uint32_t mask;
 	} bad[] = {
-		{ WS_TEXT, 0, 4, 0 },          /* unmasked */
-		{ WS_TEXT, 0, 0, 0 },          /* also without payload */
-		{ WS_PING, 0, 0, 0 },          /* and in control frames */
-		{ WS_CLOSE, 0, 0, 0 },         /* of every kind */
-		{ WS_TEXT | 0x40, 0, 4, 1 },   /* reserved bits */
-		{ WS_TEXT | 0x20, 0, 4, 1 },   /* */
-		{ WS_TEXT | 0x10, 0, 4, 1 },   /* */
-		{ WS_PING | 0x40, 0, 0, 1 },   /* */
-		{ WS_FIN | 3, 0, 4, 1 },       /* opcodes that are none */
-		{ WS_FIN | 7, 0, 0, 1 },       /* */
-		{ WS_FIN | 11, 0, 4, 1 },      /* */
-		{ WS_FIN | 15, 0, 0, 1 },      /* */
-		{ WS_FIN, 0, 4, 1 },           /* nothing to go on with */
+		{ 4, 0, WS_TEXT, 0 },          /* unmasked */
+		{ 0, 0, WS_TEXT, 0 },          /* also without payload */
+		{ 0, 0, WS_PING, 0 },          /* and in control frames */
+		{ 0, 0, WS_CLOSE, 0 },         /* of every kind */
+		{ 4, 0, WS_TEXT | 0x40, 1 },   /* reserved bits */
+		{ 4, 0, WS_TEXT | 0x20, 1 },   /* */
+		{ 4, 0, WS_TEXT | 0x10, 1 },   /* */
+		{ 0, 0, WS_PING | 0x40, 1 },   /* */
+		{ 4, 0, WS_FIN | 3, 1 },       /* opcodes that are none */
+		{ 0, 0, WS_FIN | 7, 1 },       /* */
+		{ 4, 0, WS_FIN | 11, 1 },      /* */
+		{ 0, 0, WS_FIN | 15, 1 },      /* */
+		{ 4, 0, WS_FIN, 1 },           /* nothing to go on with */
 		{ 0, 0, 0, 1 },                /* */
-		{ 9, 0, 1, 1 },                /* control in fragments */
-		{ 8, 0, 0, 1 },                /* */
-		{ WS_PING, 2, 126, 1 },        /* control that is too long */
-		{ WS_PONG, 2, 125, 1 },        /* */
-		{ WS_CLOSE, 8, 70000, 1 },     /* */
-		{ WS_TEXT, 2, 125, 1 },        /* length not in its shortest form */
-		{ WS_TEXT, 8, 65535, 1 },      /* */
-		{ WS_TEXT, 8, 5, 1 },          /* */
-		{ WS_TEXT, 8, 1ull << 63, 1 }, /* beyond 63 bits */
-		{ WS_BIN, 8, UINT64_MAX, 1 },  /* */
+		{ 1, 0, 9, 1 },                /* control in fragments */
+		{ 0, 0, 8, 1 },                /* */
+		{ 126, 2, WS_PING, 1 },        /* control that is too long */
+		{ 125, 2, WS_PONG, 1 },        /* */
+		{ 70000, 8, WS_CLOSE, 1 },     /* */
+		{ 125, 2, WS_TEXT, 1 },        /* length not in its shortest form */
+		{ 65535, 8, WS_TEXT, 1 },      /* */
+		{ 5, 8, WS_TEXT, 1 },          /* */
+		{ 1ull << 63, 8, WS_TEXT, 1 }, /* beyond 63 bits */
+		{ UINT64_MAX, 8, WS_BIN, 1 },  /* */
 	};
 	struct buf in = BUF_INIT;
 	size_t i;
@@ -334,7 +334,7 @@ only_complete_frames_count_as_a_sign_of_life(void **state)
 
 	(void)state;
 	ws_put_text(&in, 1, "ab");
-	ws_put_text(&in, WS_BIN | WS_FIN, "");
+	ws_put_text(&in, WS_FIN, "");
 	assert_int_equal(ws_in_init(&w), 0);
 	(void)ws_in_feed(&w, in.data, 7, &used, &m);
 	assert_int_equal(w.nframes, 0);
