@@ -13,12 +13,18 @@
 #define CLOSE_AGAIN_MS 10
 #define CLOSE_MS       5000 /* For what outlives KILL. */
 #define PIDS_TOLD      8
-#define EXIT_READS_MS  2000 /* For answers that are being read. */
+#define EXIT_READS_MS  2000 /* For answers that are being read, and for subscribers. */
 #define EXIT_LOOK_MS   10
 
 static void advance(struct run_actor *r);
 
 /* ---- the way out ---- */
+
+static int
+is_owed_nothing(const struct run_actor *r)
+{
+	return recorder_njobs(r->recorder) == 0 && subscribers_are_served(r->subscribers);
+}
 
 static void
 on_exit_timer(void *arg)
@@ -26,8 +32,7 @@ on_exit_timer(void *arg)
 	struct run_actor *r = arg;
 
 	OBJ_CHECK(r, RUN_MAGIC);
-	if (recorder_njobs(r->recorder) != 0 &&
-	    mono_diff_us(clock_mono(), r->teardown_until) > 0)
+	if (!is_owed_nothing(r) && mono_diff_us(clock_mono(), r->teardown_until) > 0)
 		(void)actor_timer_set(r->teardown, EXIT_LOOK_MS);
 	else
 		actor_stop(r->actor, r->exit_status);
@@ -45,10 +50,10 @@ finish_exit(struct run_actor *r, int status)
 		lease_forget(r->lease);
 	}
 	r->teardown = actor_timer_free(r->teardown);
-	/* Somebody who reads just now gets the answer. */
+	/* Somebody who reads just now gets the answer, and who watches the end. */
 	r->teardown = actor_timer_new(r->actor, on_exit_timer, r);
 	r->teardown_until = mono_add_ms(clock_mono(), EXIT_READS_MS);
-	if (status != EXIT_SETTLED || r->teardown == NULL || recorder_njobs(r->recorder) == 0 ||
+	if (status > EXIT_NOT_SETTLED || r->teardown == NULL || is_owed_nothing(r) ||
 	    actor_timer_set(r->teardown, 0) < 0)
 		actor_stop(r->actor, status);
 }

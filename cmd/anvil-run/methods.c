@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/anvil-run/phases.h"
+#include "cmd/anvil-run/rows.h"
 #include "gen/run_methods.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
@@ -106,39 +107,6 @@ put_run(struct run_get_detail_detail *ret, const struct record_run *run)
 }
 
 static int
-put_steps(struct run_get_detail_detail *ret, struct arena *a, const char *run_id,
-    const struct record_step *steps, size_t n)
-{
-	struct step_row *rows = arena_calloc(a, n + 1, sizeof(*rows));
-
-	if (rows == NULL)
-		return E_NOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const struct record_step *s = &steps[i];
-
-		rows[i] = (struct step_row) {
-			.id = arena_format(a, "%s:step:%lld", run_id, (long long)s->position),
-			.run_id = run_id,
-			.position = s->position,
-			.name = s->name,
-			.command = s->command,
-			.status = s->status,
-			.has_started_at = s->started_at_ms.set,
-			.started_at = s->started_at_ms.v,
-			.has_finished_at = s->finished_at_ms.set,
-			.finished_at = s->finished_at_ms.v,
-			.has_exit_code = s->exit_code.set,
-			.exit_code = s->exit_code.v,
-		};
-		if (rows[i].id == NULL)
-			return E_NOMEM;
-	}
-	ret->steps = rows;
-	ret->nsteps = n;
-	return 0;
-}
-
-static int
 put_lines(struct run_get_detail_detail *ret, struct arena *a, const char *run_id,
     const struct record_row *lines, size_t n)
 {
@@ -147,18 +115,11 @@ put_lines(struct run_get_detail_detail *ret, struct arena *a, const char *run_id
 	if (rows == NULL)
 		return E_NOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const struct record_row *l = &lines[i];
+		char *id = arena_alloc(a, ROWS_ID_SIZE);
 
-		rows[i] = (struct log_row) {
-			.id = arena_format(a, "%s:log:%lld", run_id, (long long)l->seq),
-			.run_id = run_id,
-			.seq = l->seq,
-			.stream = l->stream,
-			.chunk = { l->chunk, l->n },
-			.created_at = l->created_at_ms,
-		};
-		if (rows[i].id == NULL)
+		if (id == NULL)
 			return E_NOMEM;
+		rows[i] = rows_line(run_id, &lines[i], id);
 	}
 	ret->recent_logs = rows;
 	ret->nrecent_logs = n;
@@ -194,8 +155,10 @@ detail_work(struct job *j, struct desk *d)
 	ret->next_seq = log.next_seq;
 	ret->dropped_bytes = log.dropped_bytes;
 	ret->log_bytes = log.total_bytes;
-	err = put_steps(ret, q->arena, run.run_id, steps, nsteps);
-	return err < 0 ? err : put_lines(ret, q->arena, run.run_id, lines, nlines);
+	ret->steps = rows_steps(q->arena, run.run_id, steps, nsteps);
+	ret->nsteps = nsteps;
+	return ret->steps == NULL ? E_NOMEM
+				  : put_lines(ret, q->arena, run.run_id, lines, nlines);
 }
 
 int
@@ -322,6 +285,16 @@ conclude_work(struct job *j, struct desk *d)
 	return 0;
 }
 
+static void
+conclude_done(struct job *j, int err)
+{
+	struct run_actor *r = ((struct question *)j)->r;
+
+	question_done(j, err);
+	if (err == 0)
+		subscribers_stored(r->subscribers, JOB_STATE);
+}
+
 int
 run_conclude(struct run_actor *r, struct turn *t, const struct run_conclude_params *p,
     struct run_conclude_result *ret)
@@ -335,6 +308,7 @@ run_conclude(struct run_actor *r, struct turn *t, const struct run_conclude_para
 	q = question_new(r, conclude_work);
 	if (q == NULL)
 		return E_NOMEM;
+	q->job.done = conclude_done;
 	q->lease_epoch = p->lease_epoch;
 	q->failure_code = p->failure_code;
 	q->message = mem_strdup(p->message);
@@ -343,4 +317,30 @@ run_conclude(struct run_actor *r, struct turn *t, const struct run_conclude_para
 		return E_NOMEM;
 	}
 	return ask(t, q);
+}
+
+/* ---- run.subscribe, run.ack and run.unsubscribe ---- */
+
+int
+run_subscribe(struct run_actor *r, struct turn *t, const struct run_subscribe_params *p,
+    struct run_subscribe_result *ret)
+{
+	(void)ret;
+	return subscribers_add(r->subscribers, t, p->has_from_seq ? p->from_seq : 0);
+}
+
+int
+run_ack(struct run_actor *r, struct turn *t, const struct run_ack_params *p)
+{
+	subscribers_ack(r->subscribers, t->peer, p->subscription, p->seq);
+	return 0;
+}
+
+int
+run_unsubscribe(struct run_actor *r, struct turn *t, const struct run_unsubscribe_params *p,
+    struct run_unsubscribe_result *ret)
+{
+	subscribers_remove(r->subscribers, t->peer, p->subscription);
+	ret->kind = RUN_UNSUBSCRIBE_OK;
+	return 0;
 }

@@ -7,6 +7,7 @@
  *	stop.c     TERM, grace, KILL
  *	finish.c   row 13: finalisation, settlement, exit
  *	methods.c  what others may ask
+ *	subscribe.c, fetch.c  what is told to those who watch
  *
  * Everything here belongs to the loop.  What the store knows is changed by journal.c alone.
  */
@@ -20,6 +21,7 @@
 #include "cmd/anvil-run/output.h"
 #include "cmd/anvil-run/place.h"
 #include "cmd/anvil-run/recorder.h"
+#include "cmd/anvil-run/subscribe.h"
 #include "lib/actor/actor.h"
 #include "lib/base/clock.h"
 #include "lib/config/config.h"
@@ -89,6 +91,7 @@ struct run_actor {
 
 	/* Parts; owned, each NULL until it is needed. */
 	struct recorder *recorder;
+	struct subscribers *subscribers;
 	struct output *output;
 	struct lease *lease;
 	struct git *git;

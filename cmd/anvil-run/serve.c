@@ -14,7 +14,9 @@ on_idle(void *arg)
 	struct run_actor *r = arg;
 
 	OBJ_CHECK(r, RUN_MAGIC);
-	actor_drain(r->actor);
+	/* The end of the last subscription begins the time anew. */
+	if (subscribers_count(r->subscribers) == 0)
+		actor_drain(r->actor);
 }
 
 void

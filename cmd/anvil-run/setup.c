@@ -45,6 +45,15 @@ on_full(void *arg)
 }
 
 static void
+on_stored(void *arg, enum job_kind kind)
+{
+	struct run_actor *r = arg;
+
+	OBJ_CHECK(r, RUN_MAGIC);
+	subscribers_stored(r->subscribers, kind);
+}
+
+static void
 on_output_lost(void *arg, int err)
 {
 	struct run_actor *r = arg;
@@ -103,10 +112,11 @@ on_inspect(void *ctx, struct buf *out)
 
 	(void)buf_printf(out,
 	    "{\"form\":\"%s\",\"life\":\"%s\",\"status\":\"%s\",\"step\":%zu,"
-	    "\"storeJobs\":%zu,\"lost\":%s,\"cancelRequestedAt\":%lld}",
+	    "\"storeJobs\":%zu,\"subscriptions\":%zu,\"lost\":%s,\"cancelRequestedAt\":%lld}",
 	    r->serving ? "serve" : "run", r->serving ? "" : life_names[r->life],
 	    run_status_name(r->status), r->step, recorder_njobs(r->recorder),
-	    r->lost ? "true" : "false", (long long)r->cancel_at_ms);
+	    subscribers_count(r->subscribers), r->lost ? "true" : "false",
+	    (long long)r->cancel_at_ms);
 }
 
 static void
@@ -123,6 +133,15 @@ on_doing(void *ctx, char *out, size_t size)
 }
 
 static void
+on_peer_down(void *ctx, struct rpc_peer *p)
+{
+	struct run_actor *r = ctx;
+
+	OBJ_CHECK(r, RUN_MAGIC);
+	subscribers_forget(r->subscribers, p);
+}
+
+static void
 on_end(void *ctx)
 {
 	struct run_actor *r = ctx;
@@ -133,6 +152,7 @@ on_end(void *ctx)
 	if (r->sandbox != NULL)
 		r->driver->abandon(r->sandbox);
 	recorder_free(r->recorder);
+	subscribers_free(r->subscribers);
 	output_free(r->output);
 	lease_free(r->lease);
 	redactor_free(r->redactor);
@@ -159,7 +179,8 @@ static const struct actor_desc desc = { .role = ROLE_RUN,
 	.inspect = on_inspect,
 	.doing = on_doing,
 	.on_term = on_term,
-	.on_end = on_end };
+	.on_end = on_end,
+	.on_peer_down = on_peer_down };
 static const struct actor_desc serve_desc = { .role = ROLE_RUN,
 	.methods = run_methods,
 	.nmethods = &run_methods_count,
@@ -169,7 +190,8 @@ static const struct actor_desc serve_desc = { .role = ROLE_RUN,
 	.inspect = on_inspect,
 	.doing = on_doing,
 	.on_term = on_term,
-	.on_end = on_end };
+	.on_end = on_end,
+	.on_peer_down = on_peer_down };
 
 /* ---- the pieces ---- */
 
@@ -218,11 +240,14 @@ take_place(struct proc *p, struct run_actor *r)
 static int
 make_common(struct run_actor *r)
 {
-	static const struct recorder_ops ops = { .on_trouble = on_trouble, .on_full = on_full };
+	static const struct recorder_ops ops = {
+		.on_trouble = on_trouble, .on_full = on_full, .on_stored = on_stored
+	};
 
 	r->recorder = recorder_new(
 	    r->actor, r->place.dir, r->config->runs_max_log_bytes, &ops, r);
-	return r->recorder == NULL ? E_NOMEM : 0;
+	r->subscribers = subscribers_new(r);
+	return r->recorder == NULL || r->subscribers == NULL ? E_NOMEM : 0;
 }
 
 static int
