@@ -7,8 +7,7 @@
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 
-#define GROUP_BYTES  ((size_t)896 << 10) /* Of one transaction, and at most a read more. */
-#define BEHIND_BYTES ((size_t)256 << 10) /* Gathered while the last job was stored.      */
+#define GROUP_BYTES ((size_t)896 << 10) /* Of one transaction, and at most a read more. */
 
 struct feed {
 	struct job job;
@@ -131,7 +130,7 @@ work(struct job *j, struct desk *d)
 	/* The claim comes first in the queue; without it there is no run to have a log. */
 	if (d->record == NULL)
 		return 0;
-	record_set_hurry(d->record, f->job.bytes >= BEHIND_BYTES);
+	record_set_hurry(d->record, f->job.bytes >= FEED_BURST_BYTES);
 	r = store_rows(d);
 	while (r == 0 && !STAILQ_EMPTY(&f->blocks)) {
 		r = feed_group(f, d);
@@ -204,6 +203,12 @@ feed_add_take(struct feed *f, struct block *b)
 		b = less;
 	STAILQ_INSERT_TAIL(&f->blocks, b, entry);
 	f->job.bytes += b->n;
+}
+
+size_t
+feed_bytes(const struct feed *f)
+{
+	return f->job.bytes;
 }
 
 void

@@ -14,6 +14,9 @@
 
 #include "gen/types.h"
 
+/* A feed of so much says that the step is ahead of us. */
+#define FEED_BURST_BYTES ((size_t)256 << 10)
+
 struct feed;
 struct recorder;
 
@@ -44,6 +47,8 @@ void feed_free(struct feed *f);
 
 /* Takes ${b}, of which `n` bytes are filled. */
 void feed_add_take(struct feed *f, struct block *b);
+/* Of its blocks. */
+size_t feed_bytes(const struct feed *f);
 /* Incomplete chunks go too. */
 void feed_set_flush(struct feed *f);
 

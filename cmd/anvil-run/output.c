@@ -35,6 +35,8 @@ struct output {
 	struct source sources[LOG_STREAM_COUNT];
 	struct feed *next; /* Owned: gathers what is read; NULL: nothing. */
 	size_t nfeeds;     /* Posted and not done. */
+	int flushing;      /* `next` is to go as soon as it may. */
+	int in_burst;      /* The last one was a large one. */
 	struct actor_timer *flush, *archive, *limit;
 	void (*drained)(void *arg);
 	void *drained_arg;
@@ -57,6 +59,20 @@ resume(struct output *o)
 	}
 }
 
+/* While the thread works on one half of what may be unstored, the other half is read; in a
+ * burst it is not bothered with less than pays for a transaction. */
+static void
+push_if_due(struct output *o)
+{
+	size_t n = o->next != NULL ? feed_bytes(o->next) : 0;
+
+	if (o->next == NULL || o->nfeeds > 1)
+		return;
+	if (o->nfeeds == 1 ? n >= OUTPUT_UNSTORED_BYTES / 2
+			   : o->flushing || !o->in_burst || n >= FEED_BURST_BYTES)
+		output_push(o);
+}
+
 static void
 on_fed(void *arg, const struct feed_result *res)
 {
@@ -76,8 +92,7 @@ on_fed(void *arg, const struct feed_result *res)
 	if (!actor_timer_is_set(o->archive))
 		(void)actor_timer_set(o->archive, OUTPUT_ARCHIVE_MS);
 	resume(o);
-	if (o->next != NULL && o->nfeeds == 0)
-		output_push(o);
+	push_if_due(o);
 }
 
 static struct feed *
@@ -95,6 +110,8 @@ output_push(struct output *o)
 	if (o->next == NULL)
 		return;
 	o->nfeeds++;
+	o->flushing = 0;
+	o->in_burst = feed_bytes(o->next) >= FEED_BURST_BYTES;
 	feed_post(TAKE_PTR(o->next), o->rec);
 }
 
@@ -110,8 +127,8 @@ on_flush(void *arg)
 		return;
 	}
 	feed_set_flush(f);
-	if (o->nfeeds == 0)
-		output_push(o);
+	o->flushing = 1;
+	push_if_due(o);
 }
 
 static void
@@ -207,8 +224,7 @@ on_readable(void *arg, int fd, enum watch_what what)
 	}
 	if (!actor_timer_is_set(o->flush))
 		(void)actor_timer_set(o->flush, OUTPUT_FLUSH_MS);
-	if (o->nfeeds == 0)
-		output_push(o);
+	push_if_due(o);
 }
 
 int
