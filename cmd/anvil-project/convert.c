@@ -111,6 +111,58 @@ convert_snapshot(
 }
 
 int
+convert_webhook(
+    const struct ledger_webhook *w, struct webhook_config *config, struct webhook_row *ret)
+{
+	*config = (struct webhook_config) { .instance_url = w->instance_url };
+	*ret = (struct webhook_row) { .webhook_id = w->webhook_id,
+		.enabled = w->enabled,
+		.config = w->instance_url != NULL ? config : NULL,
+		.created_at = w->created_at,
+		.updated_at = w->updated_at };
+	return WORD(provider_parse, w->provider, &ret->provider);
+}
+
+int
+convert_delivery(const struct ledger_delivery *d, struct delivery_row *ret)
+{
+	int err;
+
+	*ret = (struct delivery_row) { .payload = { .delivery_id = d->delivery_id,
+					   .event_name = d->event_name,
+					   .repository_url = d->repository_url,
+					   .ref = d->ref,
+					   .branch = d->branch,
+					   .commit_sha = d->commit_sha,
+					   .before_sha = d->before_sha,
+					   .body_sha256 = d->body_sha256,
+					   .body_bytes = d->body_bytes },
+		.reason = d->reason,
+		.run_id = d->run_id,
+		.received_at = d->received_at };
+	err = WORD(provider_parse, d->provider, &ret->payload.provider);
+	if (err == 0)
+		err = WORD(event_kind_parse, d->event_kind, &ret->payload.event_kind);
+	if (err == 0)
+		err = WORD(outcome_parse, d->outcome, &ret->outcome);
+	return err;
+}
+
+int
+convert_refusal(const struct ledger_refusal *f, struct refusal_row *ret)
+{
+	*ret = (struct refusal_row) { .at = f->at,
+		.hint = f->hint,
+		.event_name = f->event_name,
+		.delivery_id = f->delivery_id,
+		.has_body_bytes = f->has_body_bytes,
+		.body_bytes = f->body_bytes,
+		.client_address = f->client_address,
+		.count = f->count };
+	return WORD(refusal_reason_parse, f->reason, &ret->reason);
+}
+
+int
 convert_lost(enum ledger_lost reason, struct lost *ret)
 {
 	return WORD(lost_reason_parse, ledger_lost_name(reason), &ret->reason);

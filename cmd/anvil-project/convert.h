@@ -15,6 +15,11 @@ int convert_queue_run(const struct ledger_run *r, struct queue_run *ret);
 void convert_project(const struct ledger_project *p, struct project_config *ret);
 int convert_snapshot(
     const struct ledger_run *r, const struct ledger_project *p, struct run_snapshot *ret);
+/* ${config} is filled when there is one. */
+int convert_webhook(
+    const struct ledger_webhook *w, struct webhook_config *config, struct webhook_row *ret);
+int convert_delivery(const struct ledger_delivery *d, struct delivery_row *ret);
+int convert_refusal(const struct ledger_refusal *f, struct refusal_row *ret);
 int convert_lost(enum ledger_lost reason, struct lost *ret);
 
 /* "signal 9 (SIGKILL)", "exit status 70", … for people. */

@@ -1,15 +1,17 @@
 /* project.* about configuration: create, update, detail, removal (spec project 14). */
 #include "cmd/anvil-project/convert.h"
+#include "cmd/anvil-project/custody.h"
+#include "cmd/anvil-project/notice.h"
 #include "cmd/anvil-project/push.h"
 #include "cmd/anvil-project/shard.h"
 #include "lib/base/log.h"
 
-static struct ledger_token
+static struct ledger_sealed
 token_of(const struct sealed_value *v)
 {
 	if (v == NULL)
-		return (struct ledger_token) { 0 };
-	return (struct ledger_token) { v->ciphertext, v->nonce, v->key_version };
+		return (struct ledger_sealed) { 0 };
+	return (struct ledger_sealed) { v->ciphertext, v->nonce, v->key_version };
 }
 
 int
@@ -43,6 +45,32 @@ project_create(struct shard *s, struct turn *t, const struct project_create_para
 	return 0;
 }
 
+/* A webhook that would not fit the repository, which is the new one or the old. */
+static int
+judge_update(struct turn *t, const struct project_update_params *p,
+    struct project_update_webhook_conflict *ret)
+{
+	const char *url = p->set.repo_url;
+	struct custody c;
+	int r = custody_read(t, p->project_id, &c);
+
+	if (r < 0)
+		return r;
+	return custody_misfits(
+	    t, &c, url != NULL ? url : c.project.repo_url, &ret->providers, &ret->nproviders);
+}
+
+static void
+log_update(const char *project_id, const struct project_change *set)
+{
+	log_event(LOG_LEVEL_INFO, "project_updated", LOG_STR("projectId", project_id),
+	    LOG_STR("name", set->name != NULL ? "changed" : NULL),
+	    LOG_STR("repoUrl", set->repo_url != NULL ? "changed" : NULL),
+	    LOG_STR("defaultBranch", set->default_branch != NULL ? "changed" : NULL),
+	    LOG_STR("configPath", set->config_path != NULL ? "changed" : NULL),
+	    LOG_STR("repoToken", set->has_repo_token ? "changed" : NULL));
+}
+
 int
 project_update(struct shard *s, struct turn *t, const struct project_update_params *p,
     struct project_update_result *ret)
@@ -55,9 +83,15 @@ project_update(struct shard *s, struct turn *t, const struct project_update_para
 		.set_token = set->has_repo_token,
 		.token = token_of(set->repo_token) };
 	struct ledger_project project;
-	int r = ledger_project_update(
-	    t->store, t->arena, p->project_id, &change, t->now_ms, &project);
+	int stale, r = judge_update(t, p, &ret->u.webhook_conflict);
 
+	if (r == 0 && ret->u.webhook_conflict.nproviders != 0) {
+		ret->kind = PROJECT_UPDATE_WEBHOOK_CONFLICT;
+		return 0;
+	}
+	if (r == 0)
+		r = ledger_project_update(
+		    t->store, t->arena, p->project_id, &change, t->now_ms, &project, &stale);
 	if (r == E_NOENT) {
 		ret->kind = PROJECT_UPDATE_NOT_FOUND;
 		return 0;
@@ -66,14 +100,11 @@ project_update(struct shard *s, struct turn *t, const struct project_update_para
 		return r;
 	ret->kind = PROJECT_UPDATE_UPDATED;
 	convert_project(&project, &ret->u.updated.project);
-	log_event(LOG_LEVEL_INFO, "project_updated", LOG_STR("projectId", p->project_id),
-	    LOG_STR("name", set->name != NULL ? "changed" : NULL),
-	    LOG_STR("repoUrl", set->repo_url != NULL ? "changed" : NULL),
-	    LOG_STR("defaultBranch", set->default_branch != NULL ? "changed" : NULL),
-	    LOG_STR("configPath", set->config_path != NULL ? "changed" : NULL),
-	    LOG_STR("repoToken", set->has_repo_token ? "changed" : NULL));
+	log_update(p->project_id, set);
 	if (set->has_repo_token)
 		r = shard_clean_after(s, t);
+	if (r == 0 && stale)
+		r = notice_webhook_after(s, t, p->project_id, NULL);
 	return r < 0 ? r : shard_wake_after(s, t);
 }
 
@@ -171,5 +202,7 @@ project_remove(struct shard *s, struct turn *t, const struct project_remove_para
 	}
 	if (r == 0)
 		r = cancel_all(s, t, p->project_id);
+	if (r == 0)
+		r = notice_webhook_after(s, t, p->project_id, NULL);
 	return r < 0 ? r : shard_wake_after(s, t);
 }

@@ -239,6 +239,29 @@ project_queue(struct shard *s, struct turn *t, const struct project_queue_params
 	return r;
 }
 
+/* The delivery that the run came of, while it is kept. */
+static int
+fill_delivery(struct turn *t, const struct ledger_run *run, struct project_why_history *h)
+{
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
+	struct ledger_delivery d;
+	struct delivery_row *row;
+	int r;
+
+	if (run->provider == NULL)
+		return 0;
+	r = ledger_delivery_get(&at, run->project_id, run->provider, run->delivery_id, &d);
+	/* The id may have come again since, for another run. */
+	if (r == E_NOENT ||
+	    (r == 0 && (d.run_id == NULL || strcmp(d.run_id, run->run_id) != 0)))
+		return 0;
+	row = r < 0 ? NULL : arena_alloc(t->arena, sizeof(*row));
+	if (row == NULL)
+		return r < 0 ? r : E_NOMEM;
+	h->delivery = row;
+	return convert_delivery(&d, row);
+}
+
 int
 project_why(struct shard *s, struct turn *t, const struct project_why_params *p,
     struct project_why_result *ret)
@@ -271,6 +294,8 @@ project_why(struct shard *s, struct turn *t, const struct project_why_params *p,
 	h->events = rows;
 	h->nevents = n;
 	r = convert_run(&run, &h->run);
+	if (r == 0)
+		r = fill_delivery(t, &run, h);
 	return r < 0 ? r : convert_queue_run(&run, &h->ledger);
 }
 

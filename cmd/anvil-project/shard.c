@@ -227,10 +227,20 @@ shard_recheck(struct shard *s)
 	shard_wake(s);
 }
 
+/* *arg: there may be more.  A run outlives the delivery that it came of. */
 static int
 prune_turn(void *arg, struct turn *t)
 {
-	return ledger_prune(t->store, t->now_ms, arg);
+	int *more = arg;
+	int64_t n;
+	int r = ledger_prune_deliveries(t->store, t->now_ms, &n);
+
+	*more = n == LEDGER_DELIVERY_PRUNE_ROWS;
+	if (r < 0 || *more)
+		return r;
+	r = ledger_prune(t->store, t->now_ms, &n);
+	*more = n == LEDGER_PRUNE_ROWS;
+	return r;
 }
 
 static void
@@ -243,12 +253,11 @@ on_timer(void *arg)
 		leases_excuse_all(s->leases);
 	leases_expire(s->leases, now);
 	if (s->prune_soon || mono_diff_ms(s->pruned, now) > PRUNE_EVERY_MS) {
-		int64_t pruned = 0;
+		int more = 0;
 
 		s->pruned = now;
 		/* One turn is not long: what is left is for the next time that we are here. */
-		s->prune_soon = actor_turn(s->actor, 1, prune_turn, &pruned) == 0 &&
-		    pruned == LEDGER_PRUNE_ROWS;
+		s->prune_soon = actor_turn(s->actor, 1, prune_turn, &more) == 0 && more;
 	}
 	if (mono_diff_ms(s->rechecked, now) >= SHARD_RECHECK_MS)
 		shard_recheck(s);

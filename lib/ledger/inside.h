@@ -33,6 +33,9 @@ int ledger_run_rows(
 int ledger_project_rows(
     struct stmt *st, int bound, struct arena *a, struct ledger_project **ret, size_t *ret_n);
 
+/* The versions of all webhooks of a project move. */
+int ledger_webhooks_touch(struct store *s, const char *project_id, int64_t now_ms);
+
 /* Writes the columns that may change. */
 int ledger_run_save(struct store *s, const struct ledger_run *r);
 

@@ -14,17 +14,23 @@
  *   dispatch.h  on the way to the supervisor
  *   sync.h      the index
  *   upkeep.h    deadlines, repairs, retention, history
+ *   webhook.h   webhooks and attempts that were refused
+ *   delivery.h  deliveries and what became of them
+ *   sealed.h    secrets, when keys are rotated
  */
 #ifndef LIB_LEDGER_LEDGER_H
 #define LIB_LEDGER_LEDGER_H
 
+#include "lib/ledger/delivery.h"
 #include "lib/ledger/dispatch.h"
 #include "lib/ledger/lease.h"
 #include "lib/ledger/project.h"
 #include "lib/ledger/queue.h"
 #include "lib/ledger/run.h"
+#include "lib/ledger/sealed.h"
 #include "lib/ledger/sync.h"
 #include "lib/ledger/upkeep.h"
+#include "lib/ledger/webhook.h"
 
 struct store_desc;
 

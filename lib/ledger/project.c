@@ -88,7 +88,7 @@ same_project(const struct ledger_project *a, const struct ledger_project *b)
 static int
 project_add(struct store *s, const struct ledger_project *p)
 {
-	const struct ledger_token *t = &p->token;
+	const struct ledger_sealed *t = &p->token;
 	int r;
 
 	{
@@ -136,29 +136,36 @@ touch(struct store *s, const char *project_id)
 	return ledger_run_stmt(st, stmt_bind(st, "s", project_id));
 }
 
+/* Takes ${to} unless it is NULL; 1 when that changes anything. */
+static int
+replace(const char **text, const char *to)
+{
+	int differs = to != NULL && strcmp(*text, to) != 0;
+
+	if (to != NULL)
+		*text = to;
+	return differs;
+}
+
 int
 ledger_project_update(struct store *s, struct arena *a, const char *project_id,
-    const struct ledger_change *c, int64_t now_ms, struct ledger_project *ret)
+    const struct ledger_change *c, int64_t now_ms, struct ledger_project *ret, int *ret_stale)
 {
 	struct ledger_project p;
-	int r = ledger_project_get(s, a, project_id, &p);
+	int stale, r = ledger_project_get(s, a, project_id, &p);
 
 	if (r < 0)
 		return r;
-	if (c->name != NULL)
-		p.name = c->name;
-	if (c->repo_url != NULL)
-		p.repo_url = c->repo_url;
-	if (c->default_branch != NULL)
-		p.default_branch = c->default_branch;
-	if (c->config_path != NULL)
-		p.config_path = c->config_path;
+	(void)replace(&p.name, c->name);
+	stale = replace(&p.repo_url, c->repo_url);
+	stale |= replace(&p.default_branch, c->default_branch);
+	stale |= replace(&p.config_path, c->config_path);
 	if (c->set_token)
 		p.token = c->token;
 	p.updated_at = max_i64(now_ms, p.updated_at + 1);
 	{
 		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_SAVE);
-		const struct ledger_token *t = &p.token;
+		const struct ledger_sealed *t = &p.token;
 
 		r = ledger_run_stmt(st,
 		    stmt_bind(st, "sssssssIi", p.project_id, p.name, p.repo_url,
@@ -167,11 +174,14 @@ ledger_project_update(struct store *s, struct arena *a, const char *project_id,
 	}
 	if (r == 0)
 		r = touch(s, project_id);
+	if (r == 0 && stale)
+		r = ledger_webhooks_touch(s, project_id, now_ms);
 	if (r < 0)
 		return r;
 	p.index_rev++;
 	p.index_current = 0;
 	*ret = p;
+	*ret_stale = stale;
 	return 0;
 }
 

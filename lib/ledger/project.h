@@ -10,8 +10,8 @@
 struct arena;
 struct store;
 
-/* A sealed repository token; all three or none (ciphertext NULL). */
-struct ledger_token {
+/* A secret as it is sealed; all three or none (ciphertext NULL). */
+struct ledger_sealed {
 	const char *ciphertext, *nonce;
 	int64_t key_version;
 };
@@ -19,7 +19,7 @@ struct ledger_token {
 struct ledger_project {
 	const char *project_id, *owner_user_id, *owner_slug, *project_slug, *name, *repo_url,
 	    *default_branch, *config_path;
-	struct ledger_token token;
+	struct ledger_sealed token;
 	int64_t created_at, updated_at;
 	/* Of its state. */
 	const char *phase; /* live, frozen, incoming, moved, removing */
@@ -43,12 +43,13 @@ int ledger_project_list(struct store *s, struct arena *a, const char *after, siz
 struct ledger_change {
 	const char *name, *repo_url, *default_branch, *config_path;
 	int set_token;
-	struct ledger_token token;
+	struct ledger_sealed token;
 };
 
-/* updated_at grows by 1 ms at least; *ret is the project afterwards.  E_NOENT. */
+/* updated_at grows by 1 ms at least; *ret is the project afterwards.  With another URL, branch
+ * or path the versions of its webhooks move: *ret_stale.  E_NOENT. */
 int ledger_project_update(struct store *s, struct arena *a, const char *project_id,
-    const struct ledger_change *c, int64_t now_ms, struct ledger_project *ret);
+    const struct ledger_change *c, int64_t now_ms, struct ledger_project *ret, int *ret_stale);
 
 /* Phase `removing`: nothing is accepted any more.  E_NOENT. */
 int ledger_project_begin_removal(struct store *s, const char *project_id, int64_t now_ms);

@@ -173,28 +173,49 @@ ledger_events(struct store *s, struct arena *a, const char *run_id, struct ledge
 
 /* ---- checks ---- */
 
+/* The text of the first row, which names what breaks the invariant; NULL: there is none. */
+static int
+first_broken(struct store *s, struct arena *a, enum ledger_stmt which, const int64_t *limit,
+    const char **ret)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, (unsigned)which);
+	int err = 0, r = limit != NULL ? stmt_bind(st, "i", *limit) : 0;
+
+	r = stmt_first(st, r);
+	*ret = r == 0 ? stmt_text_dup(st, 0, a, &err) : NULL;
+	return r < 0 && r != E_NOENT ? r : err;
+}
+
 int
 ledger_check(struct store *s, struct arena *a, const char **ret_broken)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CHECK_POSITIONS);
-	const char **headless;
-	size_t n;
-	int r = ledger_headless(s, a, 1, &headless, &n);
+	static const int64_t one = 1, kept = LEDGER_REFUSALS_KEPT;
+	static const struct {
+		enum ledger_stmt which;
+		const int64_t *limit;
+		const char *before, *after;
+	} rules[] = {
+		{ LG_RUN_NO_HEAD, &one, "project", "has queued runs and no head" },
+		{ LG_CHECK_POSITIONS, &one, "run", "waits although it was accepted first" },
+		{ LG_CHECK_RUNS_OF_DELIVERIES, NULL, "delivery",
+		    "was accepted and its run is not there" },
+		{ LG_CHECK_DELIVERIES_OF_RUNS, NULL, "run",
+		    "came of a delivery that has another" },
+		{ LG_CHECK_REFUSALS, &kept, "webhook", "has too many refused attempts" },
+	};
 
 	*ret_broken = NULL;
-	if (r < 0)
-		return r;
-	if (n != 0) {
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+		const char *what;
+		int r = first_broken(s, a, rules[i].which, rules[i].limit, &what);
+
+		if (r < 0)
+			return r;
+		if (what == NULL)
+			continue;
 		*ret_broken = arena_format(
-		    a, "project %s has queued runs and no head", headless[0]);
+		    a, "%s %s %s", rules[i].before, what, rules[i].after);
 		return *ret_broken != NULL ? 0 : E_NOMEM;
 	}
-	r = stmt_bind(st, "i", (int64_t)1);
-	if (r == 0)
-		r = stmt_step(st);
-	if (r <= 0)
-		return r;
-	*ret_broken = arena_format(
-	    a, "run %s waits although it was accepted first", stmt_text(st, 0));
-	return *ret_broken != NULL ? 0 : E_NOMEM;
+	return 0;
 }

@@ -42,9 +42,10 @@ static struct ledger_project
 update(const struct ledger_rig *rig, const struct ledger_change *c)
 {
 	struct ledger_project p, stored;
+	int stale;
 
 	assert_int_equal(
-	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), c, rig->now, &p), 0);
+	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), c, rig->now, &p, &stale), 0);
 	stored = get(rig);
 	assert_string_equal(p.name, stored.name);
 	assert_string_equal(p.repo_url, stored.repo_url);
@@ -88,7 +89,7 @@ a_project_may_have_no_token(void **state)
 	struct ledger_rig *rig = *state;
 	struct ledger_project v = values(rig);
 
-	v.token = (struct ledger_token) { 0 };
+	v.token = (struct ledger_sealed) { 0 };
 	assert_int_equal(create(rig, &v), LEDGER_CREATED);
 	assert_null(get(rig).token.ciphertext);
 	assert_null(get(rig).token.nonce);
@@ -181,9 +182,11 @@ a_project_that_is_not_here_is_not_updated_or_removed(void **state)
 	struct ledger_rig *rig = *state;
 	struct ledger_change c = { .name = "x" };
 	struct ledger_project p;
+	int stale;
 
 	assert_int_equal(
-	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), &c, rig->now, &p), E_NOENT);
+	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), &c, rig->now, &p, &stale),
+	    E_NOENT);
 	assert_int_equal(
 	    ledger_project_begin_removal(rig->s, rig_prj(rig, 1), rig->now), E_NOENT);
 	assert_int_equal(ledger_project_delete(rig->s, rig_prj(rig, 1)), 0);
@@ -249,13 +252,14 @@ hungry(void *arg)
 	struct ledger_change c = { .name = "x" };
 	struct ledger_project *page, p;
 	size_t n;
-	int r;
+	int r, stale;
 
 	rig.a = arena_new();
 	if (rig.a == NULL)
 		return E_NOMEM;
 	assert_int_equal(store_exec(rig.s, "SAVEPOINT hungry"), 0);
-	r = ledger_project_update(rig.s, rig.a, "prj_0000000000000000000001", &c, rig.now, &p);
+	r = ledger_project_update(
+	    rig.s, rig.a, "prj_0000000000000000000001", &c, rig.now, &p, &stale);
 	if (r == 0)
 		r = ledger_project_list(rig.s, rig.a, "", 100, &page, &n);
 	assert_int_equal(store_exec(rig.s, "ROLLBACK TO hungry"), 0);

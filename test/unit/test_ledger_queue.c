@@ -86,11 +86,13 @@ a_snapshot_does_not_follow_the_configuration(void **state)
 		.default_branch = "trunk",
 		.config_path = "ci/anvil.yml" };
 	struct ledger_project p;
+	int stale;
 
 	rig_project(rig, 1);
 	rig_accept(rig, 1, 1);
 	assert_int_equal(
-	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), &c, rig->now, &p), 0);
+	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), &c, rig->now, &p, &stale),
+	    0);
 	rig_accept(rig, 1, 2);
 	assert_string_equal(rig_row(rig, 1).branch, "main");
 	assert_string_equal(rig_row(rig, 1).config_path, ".anvil.yml");

@@ -200,6 +200,7 @@ a_project_is_sent_until_its_newest_is_confirmed(void **state)
 	struct ledger_change c = { .name = "Another name" };
 	struct ledger_project p;
 	int64_t rev;
+	int stale;
 
 	rig_project(rig, 1);
 	p = project(rig);
@@ -207,7 +208,8 @@ a_project_is_sent_until_its_newest_is_confirmed(void **state)
 	assert_int_equal(projects_due(rig), 1);
 	rev = p.index_rev;
 	assert_int_equal(
-	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), &c, rig->now, &p), 0);
+	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), &c, rig->now, &p, &stale),
+	    0);
 	assert_true(p.index_rev > rev);
 	assert_int_equal(ledger_project_synced(rig->s, rig_prj(rig, 1), rev), 0);
 	assert_false(project(rig).index_current);

@@ -1,0 +1,269 @@
+/* webhook.* about custody: create, update, rotate, remove, list, and what verifies a delivery
+ * (spec webhooks 8, 11). */
+#include <string.h>
+
+#include "cmd/anvil-project/convert.h"
+#include "cmd/anvil-project/custody.h"
+#include "cmd/anvil-project/notice.h"
+#include "cmd/anvil-project/shard.h"
+#include "lib/webhook/webhook.h"
+
+#define RECENT_DELIVERIES 10
+
+static struct ledger_sealed
+sealed_of(const struct sealed_value *v)
+{
+	return (struct ledger_sealed) { v->ciphertext, v->nonce, v->key_version };
+}
+
+/* The instance to be stored: where the forge is anyway is the same as none. */
+static const char *
+instance_of(enum provider provider, const struct webhook_config *config)
+{
+	const struct webhook_forge *f = webhook_forge_of(provider);
+
+	if (config == NULL)
+		return NULL;
+	return f->instance == WEBHOOK_INSTANCE_OPTIONAL && f->base != NULL &&
+		strcmp(config->instance_url, f->base) == 0
+	    ? NULL
+	    : config->instance_url;
+}
+
+static int
+answer_webhook(struct turn *t, const struct ledger_webhook *w, struct webhook_row *ret)
+{
+	struct webhook_config *config = arena_alloc(t->arena, sizeof(*config));
+
+	return config == NULL ? E_NOMEM : convert_webhook(w, config, ret);
+}
+
+/* ---- what verifies a delivery ---- */
+
+int
+webhook_get_verification(struct shard *s, struct turn *t,
+    const struct webhook_get_verification_params *p,
+    struct webhook_get_verification_result *ret)
+{
+	struct webhook_get_verification_found *f = &ret->u.found;
+	struct ledger_webhook *w;
+	struct custody c;
+	int r = custody_open(t, p->project_id, &c);
+
+	(void)s;
+	ret->kind = WEBHOOK_GET_VERIFICATION_NOT_FOUND;
+	if (r < 0)
+		return r == E_NOENT ? 0 : r;
+	w = custody_find(&c, provider_name(p->provider));
+	if (w == NULL || !w->enabled)
+		return 0; /* which of the two is nobody's business */
+	ret->kind = WEBHOOK_GET_VERIFICATION_FOUND;
+	*f = (struct webhook_get_verification_found) { .webhook_id = w->webhook_id,
+		.version = w->updated_at,
+		.sealed_secret = { w->secret.ciphertext, w->secret.nonce,
+		    w->secret.key_version },
+		.repo_url = c.project.repo_url,
+		.default_branch = c.project.default_branch };
+	if (w->instance_url != NULL) {
+		struct webhook_config *config = arena_alloc(t->arena, sizeof(*config));
+
+		if (config == NULL)
+			return E_NOMEM;
+		config->instance_url = w->instance_url;
+		f->config = config;
+	}
+	return 0;
+}
+
+/* ---- changes ---- */
+
+int
+webhook_create(struct shard *s, struct turn *t, const struct webhook_create_params *p,
+    struct webhook_create_result *ret)
+{
+	struct ledger_webhook w = { .webhook_id = p->webhook_id,
+		.project_id = p->project_id,
+		.provider = provider_name(p->provider),
+		.enabled = p->enabled,
+		.instance_url = instance_of(p->provider, p->config),
+		.secret = sealed_of(&p->secret) };
+	const char *why;
+	struct custody c;
+	int r = custody_open(t, p->project_id, &c);
+
+	if (r == E_NOENT) {
+		ret->kind = WEBHOOK_CREATE_NOT_FOUND;
+		return 0;
+	}
+	if (r == 0)
+		r = custody_judge(t, p->provider, w.instance_url, c.project.repo_url, &why);
+	if (r < 0)
+		return r;
+	if (why != NULL && custody_find(&c, w.provider) == NULL) {
+		ret->kind = WEBHOOK_CREATE_BAD_CONFIG;
+		ret->u.bad_config.message = why;
+		return 0;
+	}
+	r = ledger_webhook_create(t->store, t->arena, &w, t->now_ms);
+	if (r == E_EXISTS) {
+		ret->kind = WEBHOOK_CREATE_EXISTS;
+		return 0;
+	}
+	ret->kind = WEBHOOK_CREATE_CREATED;
+	if (r == 0)
+		r = answer_webhook(t, &w, &ret->u.created.webhook);
+	return r < 0 ? r : notice_webhook_after(s, t, p->project_id, &p->provider);
+}
+
+int
+webhook_update(struct shard *s, struct turn *t, const struct webhook_update_params *p,
+    struct webhook_update_result *ret)
+{
+	struct ledger_webhook *w;
+	const char *why;
+	struct custody c;
+	int r = custody_open(t, p->project_id, &c);
+
+	if (r == E_NOENT) {
+		ret->kind = WEBHOOK_UPDATE_NOT_FOUND;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	w = custody_find(&c, provider_name(p->provider));
+	if (w == NULL) {
+		ret->kind = WEBHOOK_UPDATE_NO_WEBHOOK;
+		return 0;
+	}
+	w->enabled = p->enabled;
+	if (p->has_config)
+		w->instance_url = instance_of(p->provider, p->config);
+	r = custody_judge(t, p->provider, w->instance_url, c.project.repo_url, &why);
+	if (r == 0 && why != NULL) {
+		ret->kind = WEBHOOK_UPDATE_BAD_CONFIG;
+		ret->u.bad_config.message = why;
+		return 0;
+	}
+	ret->kind = WEBHOOK_UPDATE_UPDATED;
+	if (r == 0)
+		r = ledger_webhook_save(t->store, w, t->now_ms);
+	if (r == 0)
+		r = answer_webhook(t, w, &ret->u.updated.webhook);
+	return r < 0 ? r : notice_webhook_after(s, t, p->project_id, &p->provider);
+}
+
+int
+webhook_rotate(struct shard *s, struct turn *t, const struct webhook_rotate_params *p,
+    struct webhook_rotate_result *ret)
+{
+	struct ledger_webhook *w;
+	struct custody c;
+	int r = custody_open(t, p->project_id, &c);
+
+	if (r == E_NOENT) {
+		ret->kind = WEBHOOK_ROTATE_NOT_FOUND;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	w = custody_find(&c, provider_name(p->provider));
+	/* The secret is sealed for that row and opens in no other. */
+	if (w == NULL || strcmp(w->webhook_id, p->webhook_id) != 0) {
+		ret->kind = WEBHOOK_ROTATE_NO_WEBHOOK;
+		return 0;
+	}
+	ret->kind = WEBHOOK_ROTATE_ROTATED;
+	w->secret = sealed_of(&p->secret);
+	r = ledger_webhook_save(t->store, w, t->now_ms);
+	if (r == 0)
+		r = answer_webhook(t, w, &ret->u.rotated.webhook);
+	if (r == 0)
+		r = shard_clean_after(s, t);
+	return r < 0 ? r : notice_webhook_after(s, t, p->project_id, &p->provider);
+}
+
+int
+webhook_remove(struct shard *s, struct turn *t, const struct webhook_remove_params *p,
+    struct webhook_remove_result *ret)
+{
+	struct custody c;
+	int r = custody_open(t, p->project_id, &c);
+
+	if (r == E_NOENT) {
+		ret->kind = WEBHOOK_REMOVE_NOT_FOUND;
+		return 0;
+	}
+	if (r == 0)
+		r = ledger_webhook_remove(
+		    t->store, p->project_id, provider_name(p->provider), t->now_ms);
+	if (r == E_NOENT) {
+		ret->kind = WEBHOOK_REMOVE_NO_WEBHOOK;
+		return 0;
+	}
+	ret->kind = WEBHOOK_REMOVE_REMOVED;
+	if (r == 0)
+		r = shard_clean_after(s, t);
+	return r < 0 ? r : notice_webhook_after(s, t, p->project_id, &p->provider);
+}
+
+/* ---- listing ---- */
+
+static int
+fill_refusals(struct turn *t, const struct ledger_webhook *w, struct webhook_entry *e)
+{
+	struct ledger_refusal *list;
+	struct refusal_row *rows;
+	size_t n;
+	int r = ledger_refusals(t->store, t->arena, w->webhook_id, &list, &n);
+
+	if (r < 0)
+		return r;
+	rows = arena_calloc(t->arena, n, sizeof(*rows));
+	if (rows == NULL)
+		return E_NOMEM;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = convert_refusal(&list[i], &rows[i]);
+	e->refusals = rows;
+	e->nrefusals = n;
+	return r;
+}
+
+static int
+fill_entry(struct turn *t, const struct ledger_webhook *w, struct webhook_entry *e)
+{
+	int r = answer_webhook(t, w, &e->webhook);
+
+	if (r == 0)
+		r = custody_deliveries(t, w->project_id, w->provider, RECENT_DELIVERIES,
+		    &e->deliveries, &e->ndeliveries);
+	return r < 0 ? r : fill_refusals(t, w, e);
+}
+
+int
+webhook_list(struct shard *s, struct turn *t, const struct webhook_list_params *p,
+    struct webhook_list_result *ret)
+{
+	const char *only = p->has_provider ? provider_name(p->provider) : NULL;
+	struct webhook_entry *rows;
+	struct custody c;
+	size_t n = 0;
+	int r = custody_open(t, p->project_id, &c);
+
+	(void)s;
+	if (r == E_NOENT) {
+		ret->kind = WEBHOOK_LIST_NOT_FOUND;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	rows = arena_calloc(t->arena, c.nwebhooks, sizeof(*rows));
+	if (rows == NULL)
+		return E_NOMEM;
+	for (size_t i = 0; i < c.nwebhooks && r == 0; i++)
+		if (only == NULL || strcmp(c.webhooks[i].provider, only) == 0)
+			r = fill_entry(t, &c.webhooks[i], &rows[n++]);
+	ret->kind = WEBHOOK_LIST_LIST;
+	ret->u.list.webhooks = rows;
+	ret->u.list.nwebhooks = n;
+	return r;
+}
