@@ -98,12 +98,12 @@ member_of_key(const struct webhook_scan *s)
 {
 	if (s->nkey > KEY_MAX)
 		return -1;
-	for (int m = 0; m < WEBHOOK_MEMBER_COUNT; m++) {
+	for (unsigned left = s->forge->members; left != 0; left &= left - 1) {
+		int m = __builtin_ctz(left);
 		const struct member_row *row = &member_rows[m];
 
-		if (row->place == s->place && row->name_len == s->nkey &&
-		    memcmp(row->name, s->key, s->nkey) == 0 &&
-		    (s->forge->members >> m & 1) != 0)
+		if (row->name_len == s->nkey && row->place == s->place &&
+		    memcmp(row->name, s->key, s->nkey) == 0)
 			return m;
 	}
 	return -1;
