@@ -16,6 +16,8 @@ static const struct message {
 	{ HTTP_CODE_BAD_REQUEST, "The request is malformed." },
 	{ HTTP_CODE_INVALID_JSON, "The body is not one valid JSON value." },
 	{ HTTP_CODE_INVALID_REQUEST, "The request is not what this resource takes." },
+	{ HTTP_CODE_INVALID_SLUG,
+	    "A slug of the path is not 1 to 64 letters, digits, \"-\" or \"_\"." },
 	{ HTTP_CODE_INVALID_PASSWORD, "A password has 8 to 1,024 bytes." },
 	{ HTTP_CODE_INVALID_INVITE_TTL, "An invite is valid for 1 to 720 hours." },
 	{ HTTP_CODE_INVALID_REPO_URL, "The repository URL cannot be used." },
@@ -30,9 +32,14 @@ static const struct message {
 	{ HTTP_CODE_INVALID_SESSION, "The session is unknown or has expired; sign in again." },
 	{ HTTP_CODE_INVALID_CREDENTIALS, "The e-mail address or the password is wrong." },
 	{ HTTP_CODE_USER_DISABLED, "This account has been disabled." },
+	{ HTTP_CODE_INVALID_WEBHOOK_SIGNATURE,
+	    "The delivery is not signed with the secret of this webhook." },
+	{ HTTP_CODE_WEBHOOK_REPO_MISMATCH,
+	    "The delivery is about another repository than that of the project." },
 	{ HTTP_CODE_NOT_FOUND, "There is no such resource." },
 	{ HTTP_CODE_PROJECT_NOT_FOUND, "There is no such project." },
 	{ HTTP_CODE_RUN_NOT_FOUND, "There is no such run." },
+	{ HTTP_CODE_WEBHOOK_NOT_FOUND, "There is no such webhook, or it is switched off." },
 	{ HTTP_CODE_INVITE_NOT_FOUND, "There is no such invite." },
 	{ HTTP_CODE_METHOD_NOT_ALLOWED, "This resource does not know that method." },
 	{ HTTP_CODE_REQUEST_TIMEOUT, "The request did not come in time." },
@@ -42,6 +49,10 @@ static const struct message {
 	{ HTTP_CODE_PROJECT_SLUG_TAKEN, "You have a project with this slug already." },
 	{ HTTP_CODE_PROJECT_QUEUE_FULL,
 	    "The queue of this project is full; try again when a run has ended." },
+	{ HTTP_CODE_STALE_WEBHOOK_VERIFICATION,
+	    "The webhook was changed while the delivery was being verified; deliver again." },
+	{ HTTP_CODE_DELIVERY_CONFLICT,
+	    "Another delivery with this id, but another body, was here before." },
 	{ HTTP_CODE_INVITE_EXPIRED, "This invite has expired; ask for another." },
 	{ HTTP_CODE_LOG_EXPIRED, "The log of this run is not kept any more." },
 	{ HTTP_CODE_PAYLOAD_TOO_LARGE, "The body is larger than this resource takes." },
@@ -51,6 +62,8 @@ static const struct message {
 	{ HTTP_CODE_HEADERS_TOO_LARGE, "The headers of the request are too long." },
 	{ HTTP_CODE_ENCRYPTION_NOT_CONFIGURED,
 	    "This server has no usable encryption key; its operator has to set one up." },
+	{ HTTP_CODE_INVALID_WEBHOOK_CONFIG,
+	    "The configuration of this webhook does not fit its project any more." },
 	{ HTTP_CODE_SHARD_UNAVAILABLE, "A part of the server does not answer; try again." },
 	{ HTTP_CODE_PROJECT_MOVING, "This project is being moved; try again." },
 	{ HTTP_CODE_STORAGE_UNAVAILABLE,
@@ -58,6 +71,7 @@ static const struct message {
 	    "safe to repeat." },
 	{ HTTP_CODE_RUN_UNAVAILABLE, "The run does not answer; try again." },
 	{ HTTP_CODE_OVERLOADED, "The server has too much to do; try again." },
+	{ HTTP_CODE_QUEUE_FULL, "The queue of this project is full; deliver again later." },
 };
 
 static const struct retry {
@@ -70,6 +84,7 @@ static const struct retry {
 	{ HTTP_CODE_STORAGE_UNAVAILABLE, "5" },
 	{ HTTP_CODE_RUN_UNAVAILABLE, "1" },
 	{ HTTP_CODE_OVERLOADED, "1" },
+	{ HTTP_CODE_QUEUE_FULL, "60" },
 };
 
 static const char *

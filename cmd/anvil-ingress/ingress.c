@@ -9,6 +9,8 @@
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/exchange.h"
 #include "cmd/anvil-ingress/health.h"
+#include "cmd/anvil-ingress/hook_cache.h"
+#include "cmd/anvil-ingress/hook_refusal.h"
 #include "cmd/anvil-ingress/limiter.h"
 #include "cmd/anvil-ingress/links.h"
 #include "cmd/anvil-ingress/routes.h"
@@ -80,8 +82,9 @@ ingress_new(struct proc *p, struct config *config, size_t nlisten)
 	in->limit_address = limiter_new(
 	    config->limits_public_per_minute_per_address, LIMITER_KEYS_MAX);
 	in->runlinks = map_new();
+	in->hook_cache = hook_cache_new(in);
 	if (in->limit_login == NULL || in->limit_accept == NULL || in->limit_address == NULL ||
-	    in->runlinks == NULL || read_keys(in) < 0)
+	    in->runlinks == NULL || in->hook_cache == NULL || read_keys(in) < 0)
 		return ingress_free(in);
 	return in;
 }
@@ -142,7 +145,10 @@ ingress_begin(struct ingress *in)
 	if (r == 0) {
 		in->health = health_new(in);
 		in->accepted = accepted_new(in);
-		r = in->health != NULL && in->accepted != NULL ? listen_all(in) : E_NOMEM;
+		in->hook_refusals = hook_refusals_new(in);
+		r = in->health != NULL && in->accepted != NULL && in->hook_refusals != NULL
+		    ? listen_all(in)
+		    : E_NOMEM;
 	}
 	return r;
 }
@@ -178,6 +184,8 @@ ingress_free(struct ingress *in)
 	in->http = http_server_free(in->http);
 	drop_exchanges(in);
 	in->accepted = accepted_free(in->accepted);
+	in->hook_refusals = hook_refusals_free(in->hook_refusals);
+	in->hook_cache = hook_cache_free(in->hook_cache);
 	in->runlinks = map_free(in->runlinks);
 	in->limit_login = limiter_free(in->limit_login);
 	in->limit_accept = limiter_free(in->limit_accept);

@@ -33,6 +33,8 @@
 struct accepted;
 struct exchange;
 struct health;
+struct hook_cache;
+struct hook_refusals;
 struct limiter;
 struct runlink;
 struct shard_call;
@@ -63,6 +65,11 @@ struct ingress {
 	struct map *runlinks; /* By run id: struct runlink. */
 	struct health *health;
 	struct accepted *accepted; /* Rows on their way into the index. */
+	/* Deliveries of forges. */
+	struct hook_cache *hook_cache;       /* What they are verified against.            */
+	struct hook_refusals *hook_refusals; /* Refused ones, for the eyes of owners.      */
+	size_t hook_kept_bytes;              /* Bodies that are kept, all together.        */
+	size_t nhook_notes;                  /* Refused ones whose webhook is looked up.   */
 	/* Chores. */
 	struct actor_timer *settle_timer, *sweep_timer;
 	int settling;                  /* Settlements on their way. */

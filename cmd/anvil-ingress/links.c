@@ -2,14 +2,31 @@
 
 #include <stdio.h>
 
+#include "cmd/anvil-ingress/hook_cache.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
 #define ATTEMPTS_MAX 3
+#define CROWDED_MS   30
 #define HOPS_MAX     4 /* A project that goes from shard to shard for ever is an error. */
 
 static const int64_t pauses_ms[ATTEMPTS_MAX - 1] = { 50, 250 };
+
+/* What it notified of meanwhile has not come. */
+static void
+on_shard_down(void *arg, struct link *l, int err)
+{
+	struct ingress *in = arg;
+
+	(void)err;
+	OBJ_CHECK(in, INGRESS_MAGIC);
+	for (size_t i = 0; i < in->nshards; i++)
+		if (in->shards[i] == l)
+			hook_cache_drop_shard(in->hook_cache, (int64_t)i);
+}
+
+static const struct link_ops shard_ops = { .on_down = on_shard_down };
 
 int
 links_open(struct ingress *in, size_t nshards)
@@ -18,7 +35,7 @@ links_open(struct ingress *in, size_t nshards)
 
 	while (in->nshards < nshards && in->nshards < SHARDS_MAX) {
 		(void)snprintf(address, sizeof(address), "project/%zu", in->nshards);
-		in->shards[in->nshards] = actor_link(in->actor, address, NULL, NULL);
+		in->shards[in->nshards] = actor_link(in->actor, address, &shard_ops, in);
 		if (in->shards[in->nshards] == NULL)
 			return E_NOMEM;
 		in->nshards++;
@@ -51,6 +68,18 @@ fail(struct shard_call *c, enum http_code why)
 	c->failed(c, why, c->sent);
 }
 
+static void on_timer(void *arg);
+
+static void
+send_after(struct shard_call *c, int64_t ms, enum http_code otherwise)
+{
+	if (c->timer == NULL)
+		c->timer = actor_timer_new(c->in->actor, on_timer, c);
+	if (c->timer == NULL || mono_add_ms(clock_mono(), ms).us > c->until.us ||
+	    actor_timer_set(c->timer, ms) < 0)
+		fail(c, otherwise);
+}
+
 static void
 send_now(struct shard_call *c)
 {
@@ -63,7 +92,10 @@ send_now(struct shard_call *c)
 		r = E_DEADLINE;
 	if (r == 0)
 		r = c->send(c, peer, &opts);
-	if (r < 0)
+	if (r == E_OVERLOADED)
+		/* Nothing was sent: that many are under way, and some of them end soon. */
+		send_after(c, CROWDED_MS, HTTP_CODE_SHARD_UNAVAILABLE);
+	else if (r < 0)
 		shard_call_error(c, r);
 	else
 		c->sent = 1;
@@ -75,16 +107,6 @@ on_timer(void *arg)
 	struct shard_call *c = arg;
 
 	send_now(c);
-}
-
-static void
-send_after(struct shard_call *c, int64_t ms, enum http_code otherwise)
-{
-	if (c->timer == NULL)
-		c->timer = actor_timer_new(c->in->actor, on_timer, c);
-	if (c->timer == NULL || mono_add_ms(clock_mono(), ms).us > c->until.us ||
-	    actor_timer_set(c->timer, ms) < 0)
-		fail(c, otherwise);
 }
 
 void

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "cmd/anvil-ingress/exchange.h"
+#include "cmd/anvil-ingress/hook_cache.h"
+#include "cmd/anvil-ingress/hook_refusal.h"
 #include "cmd/anvil-ingress/ingress.h"
 #include "gen/ingress_methods.h"
 #include "lib/base/err.h"
@@ -24,11 +26,13 @@ inspect(void *ctx, struct buf *out)
 	http_server_counters(in->http, &n);
 	buf_printf(out,
 	    "{\"connections\":%zu,\"requests\":%llu,\"inFlight\":%zu,\"malformed\":%llu,"
-	    "\"timeouts\":%llu,\"cut\":%llu,\"exchanges\":%zu,\"shards\":%zu,\"keys\":%zu}",
+	    "\"timeouts\":%llu,\"cut\":%llu,\"exchanges\":%zu,\"shards\":%zu,\"keys\":%zu,"
+	    "\"webhooksCached\":%zu,\"webhookBodyBytes\":%zu,\"webhookRefusals\":%zu}",
 	    n.open, (unsigned long long)n.requests, n.in_flight,
 	    (unsigned long long)n.malformed, (unsigned long long)n.timeouts,
 	    (unsigned long long)n.cut, in->nexchanges, in->nshards,
-	    in->keys != NULL ? vault_keys_count(in->keys) : 0);
+	    in->keys != NULL ? vault_keys_count(in->keys) : 0, hook_cache_count(in->hook_cache),
+	    in->hook_kept_bytes, hook_refusals_count(in->hook_refusals));
 }
 
 static void
@@ -46,6 +50,7 @@ on_stopped(void *arg, struct http_server *s)
 	const struct ingress *in = arg;
 
 	(void)s;
+	hook_refusals_flush(in->hook_refusals);
 	actor_drained(in->actor);
 }
 

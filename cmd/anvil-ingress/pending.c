@@ -5,16 +5,6 @@
 #include "lib/base/err.h"
 
 int
-webhook_changed(
-    struct ingress *ctx, struct turn *t, const struct webhook_changed_params *params)
-{
-	(void)ctx;
-	(void)t;
-	(void)params;
-	return E_UNSUPPORTED;
-}
-
-int
 run_events(struct ingress *ctx, struct turn *t, const struct run_events_params *params)
 {
 	(void)ctx;
@@ -32,12 +22,6 @@ ingress_keys_status(struct ingress *ctx, struct turn *t,
 	(void)params;
 	(void)ret;
 	return E_UNSUPPORTED;
-}
-
-void
-route_deliver_webhook(struct exchange *x)
-{
-	answer_error(x, HTTP_CODE_NOT_FOUND);
 }
 
 void
