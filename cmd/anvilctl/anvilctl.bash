@@ -27,7 +27,7 @@ _anvilctl() {
 		esac
 	done
 	case ${words[0]-} in
-	user | project) command="${words[0]} ${words[1]-}" ;;
+	user | project | webhook) command="${words[0]} ${words[1]-}" ;;
 	*) command=${words[0]-} ;;
 	esac
 
@@ -37,7 +37,7 @@ _anvilctl() {
 		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 	elif [ ${#words[@]} = 0 ]; then
 		mapfile -t COMPREPLY < <(compgen -W "$("$program" --names | cut -d' ' -f1 | uniq)" -- "$cur")
-	elif [ ${#words[@]} = 1 ] && [[ ${words[0]} =~ ^(user|project)$ ]]; then
+	elif [ ${#words[@]} = 1 ] && [[ ${words[0]} =~ ^(user|project|webhook)$ ]]; then
 		mapfile -t COMPREPLY < <(
 			compgen -W "$("$program" --names | sed -n "s/^${words[0]} //p")" -- "$cur")
 	else
@@ -58,7 +58,14 @@ _anvilctl_names() {
 				sed 1d | cut -d' ' -f1)
 		fi
 		;;
-	run | queue | 'project show' | 'project rm')
+	'webhook set' | 'webhook rotate' | 'webhook rm' | 'webhook list')
+		if [ ${#words[@]} = 2 ]; then
+			names=$("$program" "${where[@]}" project list 2>/dev/null | sed 1d | cut -d' ' -f1)
+		elif [ ${#words[@]} = 3 ] && [ "${words[1]}" != list ]; then
+			names='github gitlab gitea'
+		fi
+		;;
+	run | queue | deliveries | 'project show' | 'project rm')
 		names=$("$program" "${where[@]}" project list 2>/dev/null | sed 1d | cut -d' ' -f1)
 		;;
 	logs | why | cancel)
