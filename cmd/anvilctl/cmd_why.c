@@ -3,13 +3,37 @@
 
 #include "cmd/anvilctl/commands.h"
 #include "cmd/anvilctl/resolve.h"
-#include "gen/project.h"
+#include "cmd/anvilctl/why.h"
+#include "gen/supervisor.h"
+
+/* The steps, of a process that is there or can be started; the history goes without them. */
+static const struct run_get_detail_detail *
+find_steps(struct ctl *ctl, const struct place *run, struct run_get_detail_result *detail,
+    const json_t **ret_json)
+{
+	struct supervisor_serve_run_params wake = { .run_id = run->run_id };
+	struct supervisor_serve_run_result woken = { .kind = 0 };
+	struct run_get_detail_params params = { .log_bytes = 0 };
+	char address[RPC_ADDRESS_SIZE];
+
+	(void)snprintf(address, sizeof(address), "run/%s", run->run_id);
+	if (client_connect(ctl->client, address) < 0 &&
+	    (CTL_TRY(ctl, "supervisor", supervisor_serve_run, &wake, &woken) < 0 ||
+		(woken.kind != SUPERVISOR_SERVE_RUN_LIVE &&
+		    woken.kind != SUPERVISOR_SERVE_RUN_SERVING)))
+		return NULL;
+	if (CTL_TRY(ctl, address, run_get_detail, &params, detail) < 0)
+		return NULL;
+	*ret_json = json_object_get(ctl->reply.result, "steps");
+	return &detail->u.detail;
+}
+
+/* ---- output ---- */
 
 static void
 print_head(const struct ctl *ctl, const struct project_why_history *h)
 {
 	const struct run_row *run = &h->run;
-	char text[TEXT_SIZE];
 
 	(void)printf("%s  ", run->run_id);
 	ctl_print_tone(
@@ -17,43 +41,53 @@ print_head(const struct ctl *ctl, const struct project_why_history *h)
 	(void)printf("  %s", run->branch);
 	if (run->commit_sha != NULL)
 		(void)printf("  %.12s", run->commit_sha);
-	(void)printf("\n");
-	if (run->has_failure_code)
-		(void)printf("%s: %s\n", failure_code_name(run->failure_code),
-		    run->error_message != NULL ? run->error_message : "");
-	if (h->delivery != NULL) {
-		text_time(h->delivery->received_at, text);
-		(void)printf("started by %s delivery %s, received %s\n", h->delivery->provider,
-		    h->delivery->delivery_id, text);
-	}
+	(void)printf("\nstarted by ");
+	if (run->trigger_type == TRIGGER_TYPE_MANUAL)
+		(void)printf("%s",
+		    run->triggered_by_user_id != NULL ? run->triggered_by_user_id : "somebody");
+	else if (h->delivery != NULL)
+		(void)printf("%s delivery %s", provider_name(h->delivery->payload.provider),
+		    h->delivery->payload.delivery_id);
+	else
+		(void)printf("a delivery that is no longer kept");
 	(void)printf("\n");
 }
 
 static int
-print_events(const struct ctl *ctl, const struct project_why_history *h)
+print_why(const struct ctl *ctl, const struct why *w)
 {
-	static const char *const heads[] = { "TIME", ">AFTER", "EVENT", "DETAIL" };
-	CLEANUP(table_freep) struct table *t = table_new(heads, ARRAY_LEN(heads));
+	CLEANUP(table_freep) struct table *t = why_table(w);
+	CLEANUP(buf_done) struct buf end = BUF_INIT;
+	const char *text = why_end(w, &end) == 0 ? buf_cstr(&end) : NULL;
 
-	for (size_t i = 0; t != NULL && i < h->nevents; i++) {
-		const struct why_event *e = &h->events[i];
-		CLEANUP(buf_done) struct buf detail = BUF_INIT;
-
-		if (e->detail != NULL && json_object_size(e->detail) > 0)
-			(void)json_text_dump(&detail, e->detail);
-		table_add_time(t, e->at);
-		table_add_duration(t, i > 0 ? e->at - h->events[i - 1].at : -1);
-		table_add(t, TONE_STRONG, "%s", e->event);
-		table_add(t, TONE_PLAIN, "%s", detail.len > 0 ? buf_cstr(&detail) : "");
-	}
+	if (t == NULL || text == NULL)
+		return ctl_fail_nomem();
+	print_head(ctl, w->history);
+	ctl_print_tone(ctl, TONE_PLAIN, text);
+	(void)printf("\n\n");
 	return ctl_print_table(ctl, t, "no events");
+}
+
+/* The history, with what the run itself knows besides. */
+static int
+print_json(const struct ctl *ctl, const json_t *history, const json_t *steps)
+{
+	CLEANUP(json_unrefp) json_t *j = json_copy((json_t *)(uintptr_t)history);
+	json_t *value = steps != NULL ? (json_t *)(uintptr_t)steps : json_null();
+
+	if (j == NULL || json_object_set(j, "steps", value) < 0)
+		return ctl_fail_nomem();
+	return ctl_print_json(ctl, j);
 }
 
 static int
 why_run(struct ctl *ctl, const struct args *args)
 {
 	struct project_why_result why = { .kind = 0 };
+	struct run_get_detail_result detail = { .kind = 0 };
+	const json_t *history, *steps = NULL;
 	struct project_why_params params;
+	struct why w = { NULL };
 	struct place run;
 	int r = resolve_run(ctl, args->words[0], &run);
 
@@ -66,16 +100,20 @@ why_run(struct ctl *ctl, const struct args *args)
 		return r;
 	if (why.kind != PROJECT_WHY_HISTORY)
 		return ctl_fail("%s no longer has the history of %s", run.shard, run.run_id);
-	if (ctl->json)
-		return ctl_print_json(ctl, NULL);
-	print_head(ctl, &why.u.history);
-	return print_events(ctl, &why.u.history);
+	history = ctl->reply.result;
+	w.history = &why.u.history;
+	if (w.history->run.has_started_at)
+		w.detail = find_steps(ctl, &run, &detail, &steps);
+	return ctl->json ? print_json(ctl, history, steps) : print_why(ctl, &w);
 }
 
 const struct command command_why = {
 	.name = "why",
 	.words = "RUN",
 	.summary = "tells the history of a run: what started it, what ended it",
+	.more =
+	    "From the delivery of a webhook over acceptance, attempts to start it, lease and\n"
+	    "steps to who or what ended it.",
 	.min_words = 1,
 	.max_words = 1,
 	.run = why_run,
