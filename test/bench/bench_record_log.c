@@ -26,7 +26,7 @@ static struct decoder decoder;
 static struct redact_stream held;
 static size_t archived;
 static struct record *record;
-static struct record_row rows[64];
+static struct record_row rows[READ_BYTES / CHUNK_MAX_BYTES + 8]; /* Some are shorter. */
 static size_t nrows;
 
 static void
