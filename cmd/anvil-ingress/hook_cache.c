@@ -44,10 +44,10 @@ struct hook_material *
 hook_material_new(const char *project_id, enum provider provider, int64_t shard,
     const struct webhook_get_verification_found *f)
 {
-	const char *instance = f->config != NULL ? f->config->instance_url : "";
-	size_t nrepo = strlen(f->repo_url) + 1, nbranch = strlen(f->default_branch) + 1;
-	struct hook_material *m = mem_calloc(
-	    1, sizeof(*m) + nrepo + nbranch + strlen(instance) + 1);
+	const char *instance = f->config != NULL ? f->config->instance_url : NULL;
+	size_t nrepo = strlen(f->repo_url) + 1, nbranch = strlen(f->default_branch) + 1,
+	       ninstance = instance != NULL ? strlen(instance) + 1 : 0;
+	struct hook_material *m = mem_calloc(1, sizeof(*m) + nrepo + nbranch + ninstance);
 	char *texts = (char *)(m + 1);
 
 	if (m == NULL)
@@ -60,8 +60,8 @@ hook_material_new(const char *project_id, enum provider provider, int64_t shard,
 	(void)snprintf(m->webhook_id, sizeof(m->webhook_id), "%s", f->webhook_id);
 	m->repo_url = memcpy(texts, f->repo_url, nrepo);
 	m->default_branch = memcpy(texts + nrepo, f->default_branch, nbranch);
-	if (f->config != NULL)
-		m->instance_url = strcpy(texts + nrepo + nbranch, instance);
+	if (instance != NULL)
+		m->instance_url = memcpy(texts + nrepo + nbranch, instance, ninstance);
 	(void)snprintf(m->secret.nonce, sizeof(m->secret.nonce), "%s", f->sealed_secret.nonce);
 	m->secret.key_version = f->sealed_secret.key_version;
 	m->secret.ciphertext = mem_strdup(f->sealed_secret.ciphertext);

@@ -30,6 +30,12 @@ struct hook_refusals {
 
 /* ---- rows ---- */
 
+static size_t
+size_of(const char *text)
+{
+	return text != NULL ? strlen(text) + 1 : 0;
+}
+
 static char *
 put(char **at, const char *text)
 {
@@ -37,14 +43,8 @@ put(char **at, const char *text)
 
 	if (text == NULL)
 		return NULL;
-	*at = stpcpy(to, text) + 1;
-	return to;
-}
-
-static size_t
-size_of(const char *text)
-{
-	return text != NULL ? strlen(text) + 1 : 0;
+	*at += size_of(text);
+	return memcpy(to, text, size_of(text));
 }
 
 /* One block, texts included. */
