@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/anvil-ingress/answer.h"
+#include "cmd/anvil-ingress/hook_cache.h"
 #include "cmd/anvil-ingress/links.h"
 #include "cmd/anvil-ingress/routes.h"
 #include "cmd/anvil-ingress/rows.h"
@@ -94,6 +95,8 @@ on_updated(void *arg, int err, const struct project_update_result *res)
 	switch (res->kind) {
 	case PROJECT_UPDATE_UPDATED:
 		u->result = &res->u.updated.project;
+		/* Deliveries that follow the answer are verified against what it says. */
+		hook_cache_drop_project(x->in->hook_cache, x->project.id);
 		exchange_do(x, 1, refresh_turn);
 		u->result = NULL;
 		break;

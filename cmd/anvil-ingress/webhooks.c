@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/anvil-ingress/hook_cache.h"
 #include "cmd/anvil-ingress/seal.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
@@ -104,9 +105,11 @@ answered(struct webhooks_work *w)
 	shard_call_done(&w->call);
 }
 
+/* Deliveries that follow the answer are verified against what it says. */
 static void
-log_done(const struct webhooks_work *w, const char *event)
+changed(const struct webhooks_work *w, const char *event)
 {
+	hook_cache_drop(w->in->hook_cache, w->project_id, w->provider);
 	log_set_request(w->request_id);
 	log_event(LOG_LEVEL_INFO, event, LOG_STR("projectId", w->project_id),
 	    LOG_STR("provider", provider_name(w->provider)), LOG_STR("userId", w->user_id));
@@ -239,7 +242,7 @@ on_created(void *arg, int err, const struct webhook_create_result *res)
 	answered(w);
 	switch (res->kind) {
 	case WEBHOOK_CREATE_CREATED:
-		log_done(w, "webhook_created");
+		changed(w, "webhook_created");
 		finish_with(w, WEBHOOKS_CREATED, &res->u.created.webhook);
 		break;
 	case WEBHOOK_CREATE_EXISTS:
@@ -335,7 +338,7 @@ on_updated(void *arg, int err, const struct webhook_update_result *res)
 	answered(w);
 	switch (res->kind) {
 	case WEBHOOK_UPDATE_UPDATED:
-		log_done(w, "webhook_updated");
+		changed(w, "webhook_updated");
 		finish_with(w, WEBHOOKS_UPDATED, &res->u.updated.webhook);
 		break;
 	case WEBHOOK_UPDATE_NO_WEBHOOK: create(w); break;
@@ -390,7 +393,7 @@ on_rotated(void *arg, int err, const struct webhook_rotate_result *res)
 	answered(w);
 	switch (res->kind) {
 	case WEBHOOK_ROTATE_ROTATED:
-		log_done(w, "webhook_rotated");
+		changed(w, "webhook_rotated");
 		finish_with(w, WEBHOOKS_ROTATED, &res->u.rotated.webhook);
 		break;
 	case WEBHOOK_ROTATE_NO_WEBHOOK: refuse(w, HTTP_CODE_WEBHOOK_NOT_FOUND, NULL); break;
@@ -456,7 +459,7 @@ on_removed(void *arg, int err, const struct webhook_remove_result *res)
 	/* When an earlier try has removed it, its answer is the one that got lost. */
 	if (res->kind == WEBHOOK_REMOVE_REMOVED ||
 	    (res->kind == WEBHOOK_REMOVE_NO_WEBHOOK && w->unanswered)) {
-		log_done(w, "webhook_deleted");
+		changed(w, "webhook_deleted");
 		finish(w, WEBHOOKS_REMOVED);
 	} else if (res->kind == WEBHOOK_REMOVE_NO_WEBHOOK) {
 		refuse(w, HTTP_CODE_WEBHOOK_NOT_FOUND, NULL);
