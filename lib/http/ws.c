@@ -324,7 +324,7 @@ ws_begin_closing(struct ws *ws, int code)
 {
 	ws->state = WS_CLOSING;
 	ws->code = code;
-	ws->left = SIZE_MAX;
+	ws->left = http_stream_unsent(ws->req);
 	http_stream_want(ws->req, 0, ws_on_room, ws);
 	(void)ws_arm(ws, ws->limits.silence_ms);
 }

@@ -266,11 +266,15 @@ a_client_that_takes_nothing_does_not_hold_up_the_end(void **state)
 	struct ws_limits l = desk_patient();
 	struct rig *r = rig_new(NULL);
 	struct desk *d;
+	char *text = calloc(1, 1000000);
 
 	(void)state;
 	l.silence_ms = 1000;
 	d = desk_new(r, &l);
-	stuff(d, 300000);
+	client_read(d->client, 0);
+	memset(text, 's', 1000000);
+	assert_int_equal(ws_send_text(d->ws, text, 1000000), 0);
+	free(text);
 	ws_close(d->ws, WS_CLOSE_NORMAL, "run_finished");
 	RIG_WAIT(r, d->ngone == 1);
 	assert_int_equal(d->code, 1000);
