@@ -3,8 +3,8 @@
 
 #include "lib/base/base.h"
 #include "lib/base/err.h"
+#include "test/support/forge_rig.h"
 #include "test/support/unit.h"
-#include "test/support/webhook_rig.h"
 
 #define GITHUB webhook_forge_of(PROVIDER_GITHUB)
 #define GITLAB webhook_forge_of(PROVIDER_GITLAB)
