@@ -11,10 +11,10 @@
 
 struct feed {
 	struct job job;
-	STAILQ_HEAD(, block) blocks;
+	struct block_list blocks; /* Those that are used up are in the result. */
 	int flush;
 	struct feed_result result;
-	void (*fn)(void *arg, const struct feed_result *res);
+	void (*fn)(void *arg, struct feed_result *res);
 	void *arg;
 };
 
@@ -82,7 +82,7 @@ drop_block(struct feed *f, struct block *b)
 {
 	STAILQ_REMOVE_HEAD(&f->blocks, entry);
 	f->result.bytes[b->stream] += b->n;
-	free(b);
+	STAILQ_INSERT_TAIL(&f->result.blocks, b, entry);
 }
 
 /* A stream that ran out of memory is void and begins anew. */
@@ -160,7 +160,7 @@ done(struct job *j, int err)
 }
 
 struct feed *
-feed_new(void (*fn)(void *arg, const struct feed_result *res), void *arg)
+feed_new(void (*fn)(void *arg, struct feed_result *res), void *arg)
 {
 	struct feed *f = mem_calloc(1, sizeof(*f));
 
@@ -168,6 +168,7 @@ feed_new(void (*fn)(void *arg, const struct feed_result *res), void *arg)
 		return NULL;
 	f->job = (struct job) { .kind = JOB_LOG, .work = work, .done = done };
 	STAILQ_INIT(&f->blocks);
+	STAILQ_INIT(&f->result.blocks);
 	f->fn = fn;
 	f->arg = arg;
 	return f;
@@ -178,9 +179,20 @@ feed_free(struct feed *f)
 {
 	if (f == NULL)
 		return;
-	while (!STAILQ_EMPTY(&f->blocks))
-		drop_block(f, STAILQ_FIRST(&f->blocks));
+	block_list_free(&f->blocks);
+	block_list_free(&f->result.blocks);
 	free(f);
+}
+
+void
+block_list_free(struct block_list *l)
+{
+	struct block *b;
+
+	while ((b = STAILQ_FIRST(l)) != NULL) {
+		STAILQ_REMOVE_HEAD(l, entry);
+		free(b);
+	}
 }
 
 struct block *
@@ -189,7 +201,7 @@ block_new(size_t size)
 	struct block *b = mem_alloc(sizeof(*b) + size);
 
 	if (b != NULL)
-		*b = (struct block) { .n = 0 };
+		*b = (struct block) { .size = size };
 	return b;
 }
 
@@ -197,10 +209,12 @@ void
 feed_add_take(struct feed *f, struct block *b)
 {
 	/* Most reads of most steps are small. */
-	struct block *less = mem_realloc(b, sizeof(*b) + b->n);
+	struct block *less = b->n < b->size / 2 ? mem_realloc(b, sizeof(*b) + b->n) : NULL;
 
-	if (less != NULL)
+	if (less != NULL) {
 		b = less;
+		b->size = b->n;
+	}
 	STAILQ_INSERT_TAIL(&f->blocks, b, entry);
 	f->job.bytes += b->n;
 }

@@ -27,25 +27,30 @@ struct block {
 	int64_t step;   /* 0: none. */
 	int64_t now_ms; /* When it was read. */
 	int end;        /* Nothing but the stream's end. */
+	size_t size;    /* Of data. */
 	size_t n;
 	char data[];
 };
+STAILQ_HEAD(block_list, block);
 
 struct feed_result {
 	int err;
 	size_t bytes[LOG_STREAM_COUNT]; /* That are off the loop's hands now. */
 	int capped;
+	struct block_list blocks; /* What it was made of, to take and fill again. */
 };
 
 /* With room for ${size} bytes; free() it unless it is taken.  NULL: no memory. */
 struct block *block_new(size_t size);
+void block_list_free(struct block_list *l);
 
 /* ${fn} runs on the loop when it is through.  NULL: no memory. */
-struct feed *feed_new(void (*fn)(void *arg, const struct feed_result *res), void *arg);
+struct feed *feed_new(void (*fn)(void *arg, struct feed_result *res), void *arg);
 /* One that was never posted. */
 void feed_free(struct feed *f);
 
-/* Takes ${b}, of which `n` bytes are filled. */
+/* Takes ${b}, of which `n` bytes are filled, and gives back what room it has beyond them if
+ * that is much. */
 void feed_add_take(struct feed *f, struct block *b);
 /* Of its blocks. */
 size_t feed_bytes(const struct feed *f);

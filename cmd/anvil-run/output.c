@@ -33,10 +33,11 @@ struct output {
 	struct output_ops ops;
 	void *arg;
 	struct source sources[LOG_STREAM_COUNT];
-	struct feed *next; /* Owned: gathers what is read; NULL: nothing. */
-	size_t nfeeds;     /* Posted and not done. */
-	int flushing;      /* `next` is to go as soon as it may. */
-	int in_burst;      /* The last one was a large one. */
+	struct feed *next;       /* Owned: gathers what is read; NULL: nothing. */
+	size_t nfeeds;           /* Posted and not done. */
+	int flushing;            /* `next` is to go as soon as it may. */
+	int in_burst;            /* The last one was a large one. */
+	struct block_list spare; /* Blocks for reads to come, of OUTPUT_READ_BYTES each. */
 	struct actor_timer *flush, *archive, *limit;
 	void (*drained)(void *arg);
 	void *drained_arg;
@@ -73,13 +74,41 @@ push_if_due(struct output *o)
 		output_push(o);
 }
 
+/* Memory that has been written to is dear to get again. */
 static void
-on_fed(void *arg, const struct feed_result *res)
+keep_blocks(struct output *o, struct block_list *l)
+{
+	struct block *b;
+
+	while ((b = STAILQ_FIRST(l)) != NULL) {
+		STAILQ_REMOVE_HEAD(l, entry);
+		if (b->size == OUTPUT_READ_BYTES)
+			STAILQ_INSERT_HEAD(&o->spare, b, entry);
+		else
+			free(b);
+	}
+}
+
+static struct block *
+block_for_read(struct output *o)
+{
+	struct block *b = STAILQ_FIRST(&o->spare);
+
+	if (b == NULL)
+		return block_new(OUTPUT_READ_BYTES);
+	STAILQ_REMOVE_HEAD(&o->spare, entry);
+	b->end = 0;
+	return b;
+}
+
+static void
+on_fed(void *arg, struct feed_result *res)
 {
 	struct output *o = arg;
 
 	OBJ_CHECK(o, OUTPUT_MAGIC);
 	o->nfeeds--;
+	keep_blocks(o, &res->blocks);
 	for (size_t i = 0; i < LOG_STREAM_COUNT; i++)
 		o->sources[i].unstored -= res->bytes[i];
 	if (res->err == E_CANCELED)
@@ -137,6 +166,7 @@ on_archive(void *arg)
 	struct output *o = arg;
 
 	OBJ_CHECK(o, OUTPUT_MAGIC);
+	block_list_free(&o->spare);
 	if (feed_post_archive(o->rec) < 0)
 		(void)actor_timer_set(o->archive, OUTPUT_ARCHIVE_MS);
 }
@@ -198,7 +228,7 @@ on_readable(void *arg, int fd, enum watch_what what)
 	struct source *s = arg;
 	struct output *o = s->owner;
 	struct feed *f = gathering(o);
-	struct block *block = f != NULL ? block_new(OUTPUT_READ_BYTES) : NULL;
+	struct block *block = f != NULL ? block_for_read(o) : NULL;
 	ssize_t n;
 
 	(void)what;
@@ -209,7 +239,7 @@ on_readable(void *arg, int fd, enum watch_what what)
 	if (n <= 0) {
 		int again = n < 0 && (errno == EAGAIN || errno == EINTR);
 
-		free(block);
+		STAILQ_INSERT_HEAD(&o->spare, block, entry);
 		if (!again)
 			close_source(s);
 		return;
@@ -327,6 +357,7 @@ output_new(struct actor *a, struct recorder *rec, const struct output_ops *ops, 
 	o->rec = rec;
 	o->ops = *ops;
 	o->arg = arg;
+	STAILQ_INIT(&o->spare);
 	for (size_t i = 0; i < LOG_STREAM_COUNT; i++)
 		o->sources[i] =
 		    (struct source) { .owner = o, .stream = (enum log_stream)i, .fd = -1 };
@@ -347,6 +378,7 @@ output_free(struct output *o)
 		io_close(&o->sources[i].fd);
 	}
 	feed_free(o->next);
+	block_list_free(&o->spare);
 	actor_timer_free(o->flush);
 	actor_timer_free(o->archive);
 	actor_timer_free(o->limit);
