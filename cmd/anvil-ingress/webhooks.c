@@ -10,8 +10,6 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-#define PUBLIC_GITLAB "https://gitlab.com" /* Stored as no configuration. */
-
 static struct webhooks_work *
 work_of(struct shard_call *call)
 {
@@ -365,9 +363,6 @@ send_update(struct shard_call *call, struct rpc_peer *peer, const struct rpc_cal
 void
 webhooks_put(struct webhooks_work *w)
 {
-	if (w->provider == PROVIDER_GITLAB && w->instance_url != NULL &&
-	    strcmp(w->instance_url, PUBLIC_GITLAB) == 0)
-		w->instance_url = NULL;
 	if (w->secret != NULL)
 		create(w);
 	else
