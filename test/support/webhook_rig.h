@@ -14,18 +14,19 @@ const char *rig_whk(const struct ledger_rig *rig, int n);
 const char *rig_sha256(const struct ledger_rig *rig, int n);
 
 /* Webhook ${n} of the project, enabled, with a secret of its own. */
-struct ledger_webhook rig_webhook(
-    const struct ledger_rig *rig, int project, const char *provider, int n);
+struct ledger_webhook
+rig_webhook(const struct ledger_rig *rig, int project, const char *provider, int n);
 /* The project's, as it is stored. */
-struct ledger_webhook rig_stored(const struct ledger_rig *rig, int project, const char *provider);
+struct ledger_webhook
+rig_stored(const struct ledger_rig *rig, int project, const char *provider);
 
 /* Delivery ${n} with body ${n}, verified against the webhook as it is there: a push that would be
  * run ${run}. */
-struct ledger_offer rig_push(
-    const struct ledger_rig *rig, const struct ledger_webhook *w, int n, int run);
+struct ledger_offer
+rig_push(const struct ledger_rig *rig, const struct ledger_webhook *w, int n, int run);
 /* The same, and starts no run. */
-struct ledger_offer rig_ping(
-    const struct ledger_rig *rig, const struct ledger_webhook *w, int n);
+struct ledger_offer
+rig_ping(const struct ledger_rig *rig, const struct ledger_webhook *w, int n);
 /* Offers it; any error ends the test. */
 struct ledger_recorded rig_record(const struct ledger_rig *rig, const struct ledger_offer *o);
 

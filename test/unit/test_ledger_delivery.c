@@ -1,0 +1,814 @@
+/* Every row of the table that decides what a delivery comes to, and what the schema keeps of it
+ * whoever writes the code. */
+#include <stdio.h>
+#include <string.h>
+
+#include "test/support/starve.h"
+#include "test/support/unit.h"
+#include "test/support/webhook_rig.h"
+
+/* A project with a webhook of github. */
+static struct ledger_webhook
+begin(struct ledger_rig *rig)
+{
+	rig_project(rig, 1);
+	return rig_webhook(rig, 1, "github", 1);
+}
+
+/* Fills the queue of the project, in which ${have} wait, with manual runs 101, 102... */
+static void
+fill(struct ledger_rig *rig, int project, int have)
+{
+	for (int n = 101; n < 101 + LEDGER_QUEUE_MAX - have; n++)
+		rig_accept(rig, project, n);
+}
+
+static struct ledger_delivery
+kept(const struct ledger_rig *rig, const struct ledger_offer *o)
+{
+	struct ledger_at at = rig_at(rig);
+	const struct ledger_delivery *d = &o->delivery;
+	struct ledger_delivery row;
+
+	assert_int_equal(
+	    ledger_delivery_get(&at, d->project_id, d->provider, d->delivery_id, &row), 0);
+	return row;
+}
+
+static void
+same_text(const char *a, const char *b)
+{
+	if (a == NULL || b == NULL)
+		assert_ptr_equal(a, b);
+	else
+		assert_string_equal(a, b);
+}
+
+/* All that the payload says is in the row. */
+static void
+has_payload(const struct ledger_delivery *row, const struct ledger_delivery *d)
+{
+	assert_string_equal(row->project_id, d->project_id);
+	assert_string_equal(row->provider, d->provider);
+	assert_string_equal(row->delivery_id, d->delivery_id);
+	assert_string_equal(row->event_kind, d->event_kind);
+	assert_string_equal(row->event_name, d->event_name);
+	assert_string_equal(row->repository_url, d->repository_url);
+	same_text(row->ref, d->ref);
+	same_text(row->branch, d->branch);
+	same_text(row->commit_sha, d->commit_sha);
+	same_text(row->before_sha, d->before_sha);
+	assert_string_equal(row->body_sha256, d->body_sha256);
+	assert_int_equal(row->body_bytes, d->body_bytes);
+}
+
+/* ---- the rows of the table ---- */
+
+/* Row 8. */
+static void
+a_push_makes_a_run_and_a_row_at_once(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1);
+	struct ledger_recorded rec;
+	struct ledger_delivery d;
+
+	rig->now += 77;
+	rec = rig_record(rig, &o);
+	assert_int_equal(rec.kind, LEDGER_RECORD_ACCEPTED);
+	assert_false(rec.again);
+	assert_string_equal(rec.run.run_id, rig_run(rig, 1));
+	assert_string_equal(rec.run.trigger_type, "webhook");
+	assert_null(rec.run.triggered_by_user_id);
+	assert_string_equal(rec.run.provider, "github");
+	assert_string_equal(rec.run.delivery_id, "delivery-1");
+	assert_string_equal(rec.run.branch, "main");
+	assert_string_equal(rec.run.commit_sha, o.delivery.commit_sha);
+	/* Where it is, and how it is built, is the project's, not the payload's. */
+	assert_string_equal(rec.run.repo_url, "https://git.example/acme/app.git");
+	assert_string_equal(rec.run.config_path, ".anvil.yml");
+	assert_int_equal(rec.run.state, LEDGER_EXECUTABLE);
+	assert_int_equal(rec.run.position, 1);
+	assert_int_equal(rec.run.queued_at, rig->now);
+	d = kept(rig, &o);
+	has_payload(&d, &o.delivery);
+	assert_string_equal(d.outcome, "accepted");
+	assert_string_equal(d.reason, "run created");
+	assert_string_equal(d.run_id, rig_run(rig, 1));
+	assert_int_equal(d.received_at, rig->now);
+	rig_sound(rig);
+	/* The next one waits behind it, at its own commit. */
+	o = rig_push(rig, &w, 2, 2);
+	o.delivery.commit_sha = "fedcba9876543210";
+	o.delivery.branch = "release/2";
+	rec = rig_record(rig, &o);
+	assert_int_equal(rec.run.state, LEDGER_PENDING);
+	assert_string_equal(rec.run.commit_sha, "fedcba9876543210");
+	assert_string_equal(rec.run.branch, "release/2");
+	rig_sound(rig);
+}
+
+/* Row 1: before anything else, a rotation included. */
+static void
+the_same_request_again_is_accepted_again(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1);
+	struct ledger_recorded rec = rig_record(rig, &o);
+	struct ledger_run first = rec.run;
+
+	rig->now += 250;
+	rec = rig_record(rig, &o);
+	assert_int_equal(rec.kind, LEDGER_RECORD_ACCEPTED);
+	assert_true(rec.again);
+	assert_int_equal(rec.run.accept_seq, first.accept_seq);
+	rig_unchanged(rig, &first);
+	assert_int_equal(kept(rig, &o).received_at, first.queued_at);
+	assert_int_equal(ledger_webhook_save(rig->s, &w, rig->now), 0);
+	rec = rig_record(rig, &o);
+	assert_true(rec.kind == LEDGER_RECORD_ACCEPTED && rec.again);
+	assert_int_equal(ledger_webhook_remove(rig->s, w.project_id, w.provider, rig->now), 0);
+	rec = rig_record(rig, &o);
+	assert_true(rec.kind == LEDGER_RECORD_ACCEPTED && rec.again);
+	/* The run has moved on meanwhile, and its row is as it is. */
+	(void)rig_claim(rig, 1);
+	(void)rig_settle(rig, 1, LEDGER_PASSED);
+	rec = rig_record(rig, &o);
+	assert_int_equal(rec.run.state, LEDGER_PASSED);
+	assert_true(rig_has_deliveries(rig, 1));
+	rig_sound(rig);
+}
+
+/* Row 2. */
+static void
+what_was_verified_against_another_webhook_is_stale(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer push = rig_push(rig, &w, 1, 1), ping = rig_ping(rig, &w, 2), o;
+
+#define IS_STALE(offer)                                                                 \
+	do {                                                                            \
+		assert_int_equal(rig_record(rig, &(offer)).kind, LEDGER_RECORD_STALE);  \
+		assert_true(rig_has_deliveries(rig, 0));                                \
+		assert_true(rig_holds(rig, "NOT EXISTS (SELECT 1 FROM project_runs)")); \
+	} while (0)
+	o = push;
+	o.version--;
+	IS_STALE(o);
+	o = ping;
+	o.version++;
+	IS_STALE(o);
+	o = push;
+	o.webhook_id = rig_whk(rig, 2);
+	IS_STALE(o);
+	o = push; /* that webhook is another forge's */
+	o.delivery.provider = "gitlab";
+	IS_STALE(o);
+	/* Disabled, although this very version. */
+	w.enabled = 0;
+	assert_int_equal(ledger_webhook_save(rig->s, &w, rig->now), 0);
+	o = push;
+	o.version = w.updated_at;
+	IS_STALE(o);
+	IS_STALE(push);
+	/* Enabled again it is another version still. */
+	w.enabled = 1;
+	assert_int_equal(ledger_webhook_save(rig->s, &w, rig->now), 0);
+	IS_STALE(push);
+	o.version = w.updated_at;
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_ACCEPTED);
+}
+
+static void
+a_webhook_that_is_gone_or_made_again_leaves_deliveries_stale(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig), other;
+	struct ledger_offer push = rig_push(rig, &w, 1, 1), ping = rig_ping(rig, &w, 2);
+
+	assert_int_equal(ledger_webhook_remove(rig->s, w.project_id, w.provider, rig->now), 0);
+	IS_STALE(push);
+	IS_STALE(ping);
+	/* In the same millisecond, so that the version is the same. */
+	other = rig_webhook(rig, 1, "github", 2);
+	assert_int_equal(other.updated_at, w.updated_at);
+	IS_STALE(push);
+#undef IS_STALE
+	push.webhook_id = other.webhook_id;
+	assert_int_equal(rig_record(rig, &push).kind, LEDGER_RECORD_ACCEPTED);
+}
+
+/* Row 3, for each outcome that a row can have. */
+static void
+an_id_with_another_body_is_a_conflict_whatever_became_of_the_first(void **state)
+{
+	static const char *const outcomes[] = { "accepted", "ignored_ping", "ignored_event",
+		"ignored_branch", "queue_full" };
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	const char *before;
+
+	for (int i = 0; i < (int)ARRAY_LEN(outcomes); i++) {
+		struct ledger_offer o = rig_push(rig, &w, 10 + i, 10 + i), other;
+
+		if (strcmp(outcomes[i], "queue_full") == 0)
+			fill(rig, 1, 1);
+		else
+			o.delivery.outcome = outcomes[i];
+		if (strcmp(outcomes[i], "queue_full") == 0)
+			assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_QUEUE_FULL);
+		else
+			(void)rig_record(rig, &o);
+		before = kept(rig, &o).outcome;
+		assert_string_equal(before, outcomes[i]);
+		rig->now += 1000;
+		other = o;
+		other.delivery.body_sha256 = rig_sha256(rig, 77);
+		other.delivery.run_id = rig_run(rig, 50 + i);
+		assert_int_equal(rig_record(rig, &other).kind, LEDGER_RECORD_CONFLICT);
+		other.delivery.body_sha256 = o.delivery.body_sha256;
+		other.delivery.body_bytes++;
+		assert_int_equal(rig_record(rig, &other).kind, LEDGER_RECORD_CONFLICT);
+		other = rig_ping(rig, &w, 10 + i);
+		other.delivery.body_bytes = 0;
+		assert_int_equal(rig_record(rig, &other).kind, LEDGER_RECORD_CONFLICT);
+		/* Nothing of it is kept. */
+		assert_string_equal(kept(rig, &o).outcome, before);
+		assert_int_equal(kept(rig, &o).received_at, rig->now - 1000);
+		assert_true(rig_has_deliveries(rig, i + 1));
+	}
+	rig_sound(rig);
+}
+
+/* Row 4. */
+static void
+a_decided_delivery_is_replayed_whatever_it_would_be_now(void **state)
+{
+	static const char *const outcomes[] = { "accepted", "ignored_ping", "ignored_event",
+		"ignored_branch" };
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+
+	for (int i = 0; i < (int)ARRAY_LEN(outcomes); i++) {
+		struct ledger_offer o = rig_push(rig, &w, i, 1 + i);
+		struct ledger_recorded rec;
+		struct ledger_delivery first;
+
+		o.delivery.outcome = outcomes[i];
+		rec = rig_record(rig, &o);
+		assert_int_equal(
+		    rec.kind, i == 0 ? LEDGER_RECORD_ACCEPTED : LEDGER_RECORD_RECORDED);
+		first = kept(rig, &o);
+		rig->now += 3600;
+		for (size_t k = 0; k < ARRAY_LEN(outcomes); k++) {
+			o.delivery.outcome = outcomes[k];
+			o.delivery.run_id = rig_run(rig, 70);
+			o.delivery.reason = "something else";
+			o.delivery.event_name = "renamed";
+			rec = rig_record(rig, &o);
+			assert_int_equal(rec.kind, LEDGER_RECORD_REPLAYED);
+			assert_string_equal(rec.outcome, outcomes[i]);
+			same_text(rec.run_id, i == 0 ? rig_run(rig, 1) : NULL);
+		}
+		assert_string_equal(kept(rig, &o).reason, first.reason);
+		assert_string_equal(kept(rig, &o).event_name, first.event_name);
+		assert_int_equal(kept(rig, &o).received_at, first.received_at);
+	}
+	assert_true(rig_holds(rig, "(SELECT count(*) FROM project_runs) = 1"));
+	rig_sound(rig);
+}
+
+/* Rows 9, 6, 7 and 5, in the order in which a delivery meets them. */
+static void
+a_delivery_that_met_a_full_queue_is_accepted_when_there_is_room(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1), again, other;
+	struct ledger_recorded rec;
+	struct ledger_delivery d;
+
+	fill(rig, 1, 0);
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_QUEUE_FULL); /* 9 */
+	d = kept(rig, &o);
+	has_payload(&d, &o.delivery);
+	assert_string_equal(d.outcome, "queue_full");
+	assert_string_equal(d.reason, "20 runs are queued already");
+	assert_null(d.run_id);
+	assert_int_equal(d.received_at, rig->now);
+
+	rig->now += 60000;
+	again = rig_push(rig, &w, 1, 2);
+	again.delivery.event_name = "Push again";
+	again.delivery.before_sha = NULL;
+	assert_int_equal(rig_record(rig, &again).kind, LEDGER_RECORD_QUEUE_FULL); /* 6 */
+	d = kept(rig, &again);
+	has_payload(&d, &again.delivery);
+	assert_string_equal(d.outcome, "queue_full");
+	assert_string_equal(d.reason, "20 runs are queued already");
+	assert_int_equal(d.received_at, rig->now);
+
+	rig->now += 60000;
+	other = again;
+	other.delivery.outcome = "ignored_branch";
+	other.delivery.reason = "another branch";
+	other.delivery.branch = "topic";
+	assert_int_equal(rig_record(rig, &other).kind, LEDGER_RECORD_QUEUE_FULL); /* 7 */
+	d = kept(rig, &again);
+	has_payload(&d, &again.delivery);
+	assert_int_equal(d.received_at, rig->now - 60000);
+
+	rig_cancel(rig, 105);
+	assert_int_equal(rig_record(rig, &other).kind, LEDGER_RECORD_QUEUE_FULL); /* 7, too */
+	again.delivery.run_id = rig_run(rig, 3);
+	rec = rig_record(rig, &again); /* 5 */
+	assert_int_equal(rec.kind, LEDGER_RECORD_ACCEPTED);
+	assert_false(rec.again);
+	assert_string_equal(rec.run.run_id, rig_run(rig, 3));
+	assert_int_equal(rec.run.queued_at, rig->now);
+	d = kept(rig, &again);
+	has_payload(&d, &again.delivery);
+	assert_string_equal(d.outcome, "accepted");
+	assert_string_equal(d.reason, "run created");
+	assert_string_equal(d.run_id, rig_run(rig, 3));
+	assert_int_equal(d.received_at, rig->now);
+	assert_true(rig_has_deliveries(rig, 1));
+	rig_sound(rig);
+	/* Decided now. */
+	again.delivery.run_id = rig_run(rig, 4);
+	assert_int_equal(rig_record(rig, &again).kind, LEDGER_RECORD_REPLAYED);
+	assert_int_equal(rig_record(rig, &other).kind, LEDGER_RECORD_REPLAYED);
+}
+
+/* Row 10. */
+static void
+what_starts_no_run_is_recorded(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_ping(rig, &w, 1);
+	struct ledger_recorded rec;
+	struct ledger_delivery d;
+
+	fill(rig, 1, 0); /* which matters only to what would start one */
+	rec = rig_record(rig, &o);
+	assert_int_equal(rec.kind, LEDGER_RECORD_RECORDED);
+	assert_string_equal(rec.outcome, "ignored_ping");
+	d = kept(rig, &o);
+	has_payload(&d, &o.delivery);
+	assert_string_equal(d.reason, "ping");
+	assert_null(d.run_id);
+	assert_true(rig_holds(rig, "(SELECT count(*) FROM project_runs) = 20"));
+	assert_true(
+	    rig_holds(rig, "(SELECT next_seq FROM project_state) = %d", LEDGER_QUEUE_MAX + 1));
+}
+
+static void
+equal_bodies_under_other_ids_or_forges_are_other_deliveries(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig), lab = rig_webhook(rig, 1, "gitlab", 2), far;
+	struct ledger_offer o = rig_push(rig, &w, 1, 1);
+
+	rig_project(rig, 2);
+	far = rig_webhook(rig, 2, "github", 3);
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_ACCEPTED);
+	o.delivery.delivery_id = "Delivery-1"; /* ids tell case apart */
+	o.delivery.run_id = rig_run(rig, 2);
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_ACCEPTED);
+	o = rig_push(rig, &lab, 1, 3);
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_ACCEPTED);
+	o = rig_push(rig, &far, 1, 4);
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_ACCEPTED);
+	assert_true(rig_has_deliveries(rig, 4));
+	rig_sound(rig);
+}
+
+static void
+a_project_that_is_not_live_records_nothing(void **state)
+{
+	static const char *const phases[] = { "removing' --",
+		"frozen', move_id = '0123456789abcdef0123456789abcdef', move_to = 1,"
+		" move_step = 1 --" };
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1);
+	struct ledger_at at = rig_at(rig);
+	struct ledger_recorded rec;
+
+	for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
+		assert_int_equal(
+		    rig_exec(rig, "UPDATE project_state SET phase = '%s", phases[i]), 0);
+		assert_int_equal(ledger_record(&at, &o, &rec), E_NOENT);
+	}
+	o.delivery.project_id = rig_prj(rig, 9);
+	assert_int_equal(ledger_record(&at, &o, &rec), E_NOENT);
+	assert_true(rig_has_deliveries(rig, 0));
+}
+
+static void
+a_candidate_that_cannot_be_is_invalid(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_at at = rig_at(rig);
+	struct ledger_recorded rec;
+	struct ledger_offer o;
+
+#define INVALID(member, value)                                           \
+	do {                                                             \
+		o = rig_push(rig, &w, 1, 1);                             \
+		o.delivery.member = value;                               \
+		assert_int_equal(ledger_record(&at, &o, &rec), E_INVAL); \
+	} while (0)
+	INVALID(outcome, "queue_full");
+	INVALID(branch, NULL);
+	INVALID(commit_sha, NULL);
+	INVALID(event_kind, "other");
+	INVALID(body_sha256, "00ff");
+	/* A run id that stands for something else. */
+	rig_accept(rig, 1, 7);
+	INVALID(run_id, rig_run(rig, 7));
+#undef INVALID
+	assert_true(rig_has_deliveries(rig, 0));
+}
+
+/* ---- retention ---- */
+
+static void
+after_seventy_two_hours_an_id_is_new_again(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1), other;
+	struct ledger_at at;
+	struct ledger_delivery d;
+
+	(void)rig_record(rig, &o);
+	rig->now += 72 * HOUR_MS - 1;
+	o.delivery.run_id = rig_run(rig, 2);
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_REPLAYED);
+	other = o;
+	other.delivery.body_bytes = 1;
+	assert_int_equal(rig_record(rig, &other).kind, LEDGER_RECORD_CONFLICT);
+	rig->now += 1;
+	at = rig_at(rig);
+	/* Not shown any more, and a read removes nothing. */
+	assert_int_equal(
+	    ledger_delivery_get(&at, w.project_id, w.provider, "delivery-1", &d), E_NOENT);
+	assert_true(rig_has_deliveries(rig, 1));
+	assert_int_equal(rig_record(rig, &other).kind, LEDGER_RECORD_ACCEPTED);
+	assert_int_equal(kept(rig, &other).body_bytes, 1);
+	assert_true(rig_has_deliveries(rig, 1));
+	/* The first run is still there, the id has another. */
+	assert_string_equal(rig_row(rig, 1).delivery_id, "delivery-1");
+	rig_sound(rig);
+}
+
+static void
+old_rows_go_with_every_write_a_hundred_at_a_time(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o;
+	int64_t n;
+
+	for (int i = 1; i <= 340; i++) {
+		o = rig_ping(rig, &w, i);
+		(void)rig_record(rig, &o);
+		rig->now++;
+	}
+	rig->now += 72 * HOUR_MS;
+	/* A stale one and one more of those that are old: the newest of them is no row. */
+	o.version--;
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_STALE);
+	assert_true(rig_has_deliveries(rig, 239));
+	o = rig_ping(rig, &w, 339);
+	o.delivery.body_bytes = 5;
+	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_RECORDED);
+	assert_true(rig_has_deliveries(rig, 139));
+	/* Writes of a webhook. */
+	assert_int_equal(ledger_webhook_save(rig->s, &w, rig->now), 0);
+	assert_true(rig_has_deliveries(rig, 39));
+	assert_int_equal(ledger_prune_deliveries(rig->s, rig->now, &n), 0);
+	assert_int_equal(n, 38);
+	assert_int_equal(ledger_prune_deliveries(rig->s, rig->now, &n), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(kept(rig, &o).body_bytes, 5);
+}
+
+/* ---- lists ---- */
+
+static void
+lists_are_newest_first_and_bounded(void **state)
+{
+	static const char *const providers[] = { "github", "gitlab", "gitea" };
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w[3];
+	struct ledger_delivery *list;
+	struct ledger_at at;
+	size_t n;
+
+	rig_project(rig, 1);
+	rig_project(rig, 2);
+	w[0] = rig_webhook(rig, 2, "github", 9);
+	for (int i = 0; i < 40; i++) {
+		struct ledger_offer o = rig_ping(rig, &w[0], 1000 + i);
+
+		(void)rig_record(rig, &o); /* of another project */
+	}
+	for (int i = 0; i < 3; i++)
+		w[i] = rig_webhook(rig, 1, providers[i], 1 + i);
+	for (int i = 0; i < 30; i++) {
+		struct ledger_offer o = rig_ping(rig, &w[i % 3], i);
+
+		(void)rig_record(rig, &o);
+		rig->now += i % 2; /* some in one millisecond */
+	}
+	at = rig_at(rig);
+	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), "gitlab", 4, &list, &n), 0);
+	assert_int_equal(n, 4);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(
+		    list[i].delivery_id, arena_format(rig->a, "delivery-%d", 28 - 3 * (int)i));
+	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), NULL, 500, &list, &n), 0);
+	assert_int_equal(n, 30);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(
+		    list[i].delivery_id, arena_format(rig->a, "delivery-%d", 29 - (int)i));
+	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), NULL, 7, &list, &n), 0);
+	assert_int_equal(n, 7);
+	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 3), NULL, 7, &list, &n), 0);
+	assert_int_equal(n, 0);
+	at.now_ms += 72 * HOUR_MS - 5;
+	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), NULL, 500, &list, &n), 0);
+	assert_int_equal(n, 8);
+	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), "gitea", 500, &list, &n), 0);
+	assert_int_equal(n, 3);
+}
+
+/* ---- the schema ---- */
+
+static int
+set(const struct ledger_rig *rig, const char *columns)
+{
+	return rig_exec(rig,
+	    "UPDATE project_webhook_deliveries SET %s WHERE delivery_id = 'delivery-1'",
+	    columns);
+}
+
+static void
+a_decided_row_never_changes(void **state)
+{
+	static const char *const changes[] = { "project_id = 'prj_0000000000000000000002'",
+		"provider = 'gitlab'", "delivery_id = 'x'", "event_kind = 'other'",
+		"event_name = 'x'", "outcome = 'queue_full', run_id = NULL",
+		"outcome = 'ignored_event', run_id = NULL", "reason = 'x'",
+		"repository_url = 'https://x'", "ref = NULL", "branch = 'x'",
+		"commit_sha = '0123456'", "before_sha = NULL", "body_sha256 = zeroblob(32)",
+		"body_bytes = 1", "run_id = 'run_0000000000000000000002'",
+		"received_at = received_at + 1", "received_at = received_at" };
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1);
+
+	rig_project(rig, 2);
+	(void)rig_record(rig, &o);
+	for (size_t i = 0; i < ARRAY_LEN(changes); i++)
+		if (set(rig, changes[i]) != E_ILLEGAL)
+			fail_msg("%s: %s", changes[i], store_error(rig->s));
+	/* The same for one that started no run. */
+	assert_int_equal(rig_exec(rig, "DELETE FROM project_webhook_deliveries"), 0);
+	o = rig_ping(rig, &w, 1);
+	(void)rig_record(rig, &o);
+	assert_int_equal(set(rig,
+			     "outcome = 'accepted', event_kind = 'push', branch = 'main',"
+			     " commit_sha = '0123456', run_id = 'run_0000000000000000000001'"),
+	    E_ILLEGAL);
+	assert_int_equal(set(rig, "reason = 'x'"), E_ILLEGAL);
+	assert_int_equal(set(rig, "received_at = 1"), E_ILLEGAL);
+}
+
+static void
+a_row_of_a_full_queue_changes_as_it_is_tried_again_alone(void **state)
+{
+	static const char *const illegal[] = { "project_id = 'prj_0000000000000000000002'",
+		"provider = 'gitlab'", "delivery_id = 'x'", "outcome = 'ignored_event'",
+		"outcome = 'ignored_ping'", "outcome = 'ignored_branch'", "reason = 'x'",
+		"body_sha256 = zeroblob(32)", "body_bytes = 1" };
+	static const char *const checked[] = { "outcome = 'accepted'",
+		"run_id = 'run_0000000000000000000002'", "branch = NULL", "commit_sha = NULL",
+		"event_kind = 'ping'", "event_name = ''", "repository_url = ''", "ref = ''",
+		"branch = printf('%.*c', 256, 'x')", "commit_sha = '012345'",
+		"commit_sha = 'ABCDEF0'", "before_sha = 'x'", "received_at = NULL",
+		"outcome = 'accepted', reason = '', run_id = 'run_0000000000000000000002'",
+		"outcome = 'accepted', run_id = 'run_2'" };
+	static const char *const legal[] = {
+		"event_name = 'x', repository_url = 'https://x', ref = NULL, branch = 'y',"
+		" commit_sha = '0123456', before_sha = NULL, received_at = received_at + 1",
+		"outcome = 'accepted', reason = 'run created',"
+		" run_id = 'run_0000000000000000000002', received_at = received_at + 1"
+	};
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1);
+
+	rig_project(rig, 2);
+	fill(rig, 1, 0);
+	(void)rig_record(rig, &o);
+	for (size_t i = 0; i < ARRAY_LEN(illegal); i++)
+		if (set(rig, illegal[i]) != E_ILLEGAL)
+			fail_msg("%s: %s", illegal[i], store_error(rig->s));
+	for (size_t i = 0; i < ARRAY_LEN(checked); i++)
+		if (set(rig, checked[i]) != E_CONSTRAINT)
+			fail_msg("%s: %s", checked[i], store_error(rig->s));
+	for (size_t i = 0; i < ARRAY_LEN(legal); i++)
+		if (set(rig, legal[i]) != 0)
+			fail_msg("%s: %s", legal[i], store_error(rig->s));
+	assert_int_equal(set(rig, "outcome = 'queue_full', run_id = NULL"), E_ILLEGAL);
+}
+
+static void
+words_and_shapes_of_a_row_are_checked(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_at at = rig_at(rig);
+	struct ledger_recorded rec;
+	struct ledger_offer o;
+	char long_id[258];
+
+#define REFUSED(member, value)                                                \
+	do {                                                                  \
+		o = rig_ping(rig, &w, 1);                                     \
+		o.delivery.member = value;                                    \
+		assert_int_equal(ledger_record(&at, &o, &rec), E_CONSTRAINT); \
+	} while (0)
+	memset(long_id, 'x', 257);
+	long_id[257] = '\0';
+	REFUSED(delivery_id, long_id);
+	REFUSED(delivery_id, "");
+	REFUSED(delivery_id, "a\tb");
+	REFUSED(delivery_id, "caf\xc3\xa9");
+	REFUSED(event_kind, "pull");
+	REFUSED(event_name, "");
+	REFUSED(outcome, "ignored");
+	REFUSED(reason, "");
+	REFUSED(reason, arena_format(rig->a, "%0301d", 1));
+	REFUSED(repository_url, "");
+	REFUSED(before_sha, "0000");
+	REFUSED(body_bytes, -1);
+#undef REFUSED
+	long_id[256] = '\0';
+	o = rig_ping(rig, &w, 1);
+	o.delivery.delivery_id = long_id;
+	assert_int_equal(ledger_record(&at, &o, &rec), 0);
+	o.delivery.delivery_id = " !~";
+	assert_int_equal(ledger_record(&at, &o, &rec), 0);
+}
+
+static void
+broken_invariants_of_deliveries_are_told(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1);
+	const char *broken;
+
+	(void)rig_record(rig, &o);
+	o = rig_push(rig, &w, 2, 2);
+	(void)rig_record(rig, &o);
+	rig_sound(rig);
+	assert_int_equal(rig_exec(rig, "SAVEPOINT hand"), 0);
+	assert_int_equal(
+	    rig_exec(rig, "DELETE FROM project_runs WHERE run_id = '%s'", rig_run(rig, 2)), 0);
+	assert_int_equal(ledger_check(rig->s, rig->a, &broken), 0);
+	assert_string_equal(
+	    broken, "delivery delivery-2 was accepted and its run is not there");
+	assert_int_equal(rig_exec(rig, "ROLLBACK TO hand"), 0);
+	rig_sound(rig);
+	/* A second run of one delivery. */
+	assert_int_equal(
+	    rig_exec(rig,
+		"UPDATE project_state SET next_seq = 9;"
+		"INSERT INTO project_runs (run_id, project_id, accept_seq, position,"
+		" status, public_status, dispatch_status, dispatch_attempts,"
+		" trigger_type, provider, delivery_id, branch, repo_url, config_path,"
+		" commit_sha, queued_at, lease_epoch, index_sync, index_rev,"
+		" index_since, index_attempt) SELECT '%s', project_id, 8, 8, 'pending',"
+		" 'queued', 'blocked', 0, trigger_type, provider, delivery_id, branch,"
+		" repo_url, config_path, commit_sha, queued_at + 5, 0, 'needs_create',"
+		" 1, 1, 0 FROM project_runs WHERE delivery_id = 'delivery-2'",
+		rig_run(rig, 3)),
+	    0);
+	assert_int_equal(ledger_check(rig->s, rig->a, &broken), 0);
+	assert_non_null(strstr(broken, rig_run(rig, 3)));
+}
+
+static void
+a_project_takes_its_deliveries_along(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct ledger_offer o = rig_push(rig, &w, 1, 1);
+
+	rig_project(rig, 2);
+	(void)rig_record(rig, &o);
+	w = rig_webhook(rig, 2, "github", 2);
+	o = rig_push(rig, &w, 1, 2);
+	(void)rig_record(rig, &o);
+	assert_int_equal(ledger_project_delete(rig->s, rig_prj(rig, 1)), 0);
+	assert_true(rig_has_deliveries(rig, 1));
+	assert_true(rig_holds(rig, "(SELECT count(*) FROM project_webhooks) = 1"));
+	assert_string_equal(kept(rig, &o).run_id, rig_run(rig, 2));
+}
+
+/* ---- memory ---- */
+
+struct hunger {
+	struct ledger_rig *rig;
+	struct ledger_offer offer;
+};
+
+static int
+hungry(void *arg)
+{
+	const struct hunger *h = arg;
+	struct ledger_rig rig = *h->rig;
+	struct ledger_recorded rec;
+	struct ledger_delivery *list, d;
+	struct ledger_at at;
+	size_t n;
+	int r;
+
+	rig.a = arena_new();
+	if (rig.a == NULL)
+		return E_NOMEM;
+	at = rig_at(&rig);
+	assert_int_equal(store_exec(rig.s, "SAVEPOINT hungry"), 0);
+	r = ledger_record(&at, &h->offer, &rec);
+	if (r == 0)
+		r = ledger_record(&at, &h->offer, &rec);
+	if (r == 0)
+		r = ledger_deliveries(&at, h->offer.delivery.project_id, NULL, 500, &list, &n);
+	if (r == 0)
+		r = ledger_delivery_get(&at, h->offer.delivery.project_id,
+		    h->offer.delivery.provider, h->offer.delivery.delivery_id, &d);
+	assert_int_equal(store_exec(rig.s, "ROLLBACK TO hungry"), 0);
+	assert_int_equal(store_exec(rig.s, "RELEASE hungry"), 0);
+	(void)arena_free(rig.a);
+	return r;
+}
+
+static void
+each_survives_every_failed_allocation(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_webhook w = begin(rig);
+	struct hunger h = { .rig = rig, .offer = rig_push(rig, &w, 1, 1) };
+
+	for (int i = 2; i < 40; i++) {
+		struct ledger_offer o = rig_ping(rig, &w, i);
+
+		(void)rig_record(rig, &o);
+	}
+	assert_true(starve(hungry, &h) >= 3);
+	h.offer = rig_ping(rig, &w, 1);
+	assert_true(starve(hungry, &h) >= 3);
+	h.offer = rig_ping(rig, &w, 2); /* replayed */
+	assert_true(starve(hungry, &h) >= 2);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, rig_setup, rig_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_push_makes_a_run_and_a_row_at_once),
+		TEST(the_same_request_again_is_accepted_again),
+		TEST(what_was_verified_against_another_webhook_is_stale),
+		TEST(a_webhook_that_is_gone_or_made_again_leaves_deliveries_stale),
+		TEST(an_id_with_another_body_is_a_conflict_whatever_became_of_the_first),
+		TEST(a_decided_delivery_is_replayed_whatever_it_would_be_now),
+		TEST(a_delivery_that_met_a_full_queue_is_accepted_when_there_is_room),
+		TEST(what_starts_no_run_is_recorded),
+		TEST(equal_bodies_under_other_ids_or_forges_are_other_deliveries),
+		TEST(a_project_that_is_not_live_records_nothing),
+		TEST(a_candidate_that_cannot_be_is_invalid),
+		TEST(after_seventy_two_hours_an_id_is_new_again),
+		TEST(old_rows_go_with_every_write_a_hundred_at_a_time),
+		TEST(lists_are_newest_first_and_bounded),
+		TEST(a_decided_row_never_changes),
+		TEST(a_row_of_a_full_queue_changes_as_it_is_tried_again_alone),
+		TEST(words_and_shapes_of_a_row_are_checked),
+		TEST(broken_invariants_of_deliveries_are_told),
+		TEST(a_project_takes_its_deliveries_along),
+		TEST(each_survives_every_failed_allocation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
