@@ -487,6 +487,7 @@ keep_material(void)
 		.sealed_secret = { "AAAA", "AAAA", 1 },
 		.repo_url = "https://git.example.org/a/b",
 		.default_branch = "main" };
+	CLEANUP(hook_material_unrefp)
 	struct hook_material *m = hook_material_new(PROJECT, PROVIDER_GITEA, 1, &found);
 
 	assert_non_null(m);
