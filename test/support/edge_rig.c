@@ -156,8 +156,8 @@ edge_stop(struct edge_rig *g)
 
 /* ---- HTTP ---- */
 
-static int
-dial(const struct edge_rig *g)
+int
+edge_dial(const struct edge_rig *g)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -232,7 +232,7 @@ edge_receive(struct edge_rig *g, int fd)
 void
 edge_raw(struct edge_rig *g, const char *text, size_t n)
 {
-	int fd = dial(g);
+	int fd = edge_dial(g);
 
 	/* A server that refuses early may close before it has read everything. */
 	if (fd >= 0)
@@ -282,7 +282,7 @@ int
 edge_send(struct edge_rig *g, const char *method, const char *path)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT;
-	int fd = dial(g);
+	int fd = edge_dial(g);
 
 	assert_true(fd >= 0);
 	write_head(g, &b, method, path, "");
@@ -474,7 +474,7 @@ edge_kind(const json_t *result)
 const char *
 edge_fmt(const char *fmt, ...)
 {
-	static char texts[4][512];
+	static char texts[16][512];
 	static unsigned next;
 	char *text = texts[next++ % ARRAY_LEN(texts)];
 	va_list ap;

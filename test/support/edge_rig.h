@@ -43,6 +43,8 @@ void edge_await(struct edge_rig *g);
 
 /* ---- HTTP ---- */
 
+/* A new connection; -1: nobody listens. */
+int edge_dial(const struct edge_rig *g);
 /* Sends as it is and reads to the end of the connection. */
 void edge_raw(struct edge_rig *g, const char *text, size_t n);
 /* ${body}: NULL none, else JSON.  The status, which is checked when ${status} is not 0. */
@@ -82,7 +84,7 @@ const char *edge_project(struct edge_rig *g, const char *slug, char out[96]);
 const char *edge_trigger(struct edge_rig *g, const char *project, char out[96]);
 /* `kind` of a result. */
 const char *edge_kind(const json_t *result);
-/* Formatted text in one of four static buffers. */
+/* Formatted text in one of sixteen static buffers. */
 const char *edge_fmt(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Pid of an actor, as the supervisor has it. */
 pid_t edge_pid(struct edge_rig *g, const char *address);
