@@ -150,21 +150,28 @@ record(struct hook *h)
 	hook_record_start(&h->record);
 }
 
-/* Whether a refusal may come from what is out of date here.  Asked of the shard once, and of a
- * webhook at most once a second, so that bad deliveries do not get through to it. */
+static struct hook_material *
+cached(const struct hook *h)
+{
+	return hook_cache_find(
+	    h->x->in->hook_cache, h->project_id, h->body.forge->provider, clock_mono());
+}
+
+/* Whether a refusal may come from what is out of date here.  It is asked of the shard at most
+ * once a second for a webhook, so that bad deliveries do not get through to it. */
 static int
-wants_recheck(struct hook *h, const struct hook_verdict *v)
+wants_recheck(const struct hook *h, const struct hook_verdict *v)
 {
 	return v->rests_on_material && !h->is_stale && !h->is_rechecked &&
 	    hook_body_is_kept(&h->body) &&
-	    mono_diff_ms(h->material->loaded, clock_mono()) >= RECHECK_MS;
+	    (cached(h) != h->material ||
+		mono_diff_ms(h->material->loaded, clock_mono()) >= RECHECK_MS);
 }
 
 static void
 recheck(struct hook *h)
 {
-	struct hook_material *m = hook_cache_find(
-	    h->x->in->hook_cache, h->project_id, h->body.forge->provider, clock_mono());
+	struct hook_material *m = cached(h);
 
 	h->is_rechecked = 1;
 	if (m != NULL && m != h->material)
