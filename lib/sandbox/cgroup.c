@@ -22,9 +22,9 @@
 struct cgroup {
 	uint32_t magic;
 #define CGROUP_MAGIC 0x3c90d7e1
-	struct group v2;
-	struct group v1_memory;
-	struct group v1_pids; /* None where one hierarchy has both controllers. */
+	struct cgdir v2;
+	struct cgdir v1_memory;
+	struct cgdir v1_pids; /* None where one hierarchy has both controllers. */
 	enum cgroup_by memory, processes;
 	int can_kill;
 	int64_t kills_before; /* OOM kills up to the step's start. */
@@ -53,7 +53,7 @@ serves(const char *base, const struct sandbox_limits *limits)
 
 	if (fd < 0 || faccessat(fd, "cgroup.procs", W_OK, AT_EACCESS) < 0 ||
 	    faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0 ||
-	    group_read_text(fd, "cgroup.subtree_control", enabled, sizeof(enabled)) < 0)
+	    cgdir_read_text(fd, "cgroup.subtree_control", enabled, sizeof(enabled)) < 0)
 		return 0;
 	return (limits->memory_bytes <= 0 || word_of(enabled, "memory") != NULL) &&
 	    (limits->max_processes <= 0 || word_of(enabled, "pids") != NULL);
@@ -74,11 +74,11 @@ go_up(char *path)
 }
 
 static int
-is_domain(const struct group *g)
+is_domain(const struct cgdir *g)
 {
 	char type[64];
 
-	return group_read_text(g->fd, "cgroup.type", type, sizeof(type)) == 0 &&
+	return cgdir_read_text(g->fd, "cgroup.type", type, sizeof(type)) == 0 &&
 	    strcmp(type, "domain\n") == 0;
 }
 
@@ -94,36 +94,36 @@ make_v2(struct cgroup *c, struct cgroup_place *place, const struct sandbox_limit
 		return;
 	(void)snprintf(up, sizeof(up), "%s", own);
 	if (!serves(own, limits) && go_up(up) == 0 && serves(up, limits))
-		(void)group_make(&c->v2, up);
+		(void)cgdir_make(&c->v2, up);
 	else if (serves(own, &none))
-		(void)group_make(&c->v2, own);
+		(void)cgdir_make(&c->v2, own);
 	if (c->v2.fd >= 0 && !is_domain(&c->v2))
-		group_remove(&c->v2);
+		cgdir_remove(&c->v2);
 }
 
 static int
-bound_memory_v2(const struct group *g, int64_t bytes)
+bound_memory_v2(const struct cgdir *g, int64_t bytes)
 {
-	if (group_write_number(g, "memory.max", bytes) < 0)
+	if (cgdir_write_number(g, "memory.max", bytes) < 0)
 		return 0;
 	/* Absent where there is no swap, or no accounting of it. */
-	(void)group_write(g, "memory.swap.max", "0");
-	(void)group_write(g, "memory.oom.group", "1");
+	(void)cgdir_write(g, "memory.swap.max", "0");
+	(void)cgdir_write(g, "memory.oom.group", "1");
 	return 1;
 }
 
 static int
-bound_memory_v1(struct group *g, struct cgroup_place *place, int64_t bytes)
+bound_memory_v1(struct cgdir *g, struct cgroup_place *place, int64_t bytes)
 {
 	char base[PATH_MAX];
 
-	if (cgroup_find(place, "memory", base, sizeof(base)) < 0 || group_make(g, base) < 0)
+	if (cgroup_find(place, "memory", base, sizeof(base)) < 0 || cgdir_make(g, base) < 0)
 		return 0;
-	if (group_write_number(g, "memory.limit_in_bytes", bytes) == 0) {
-		(void)group_write_number(g, "memory.memsw.limit_in_bytes", bytes);
+	if (cgdir_write_number(g, "memory.limit_in_bytes", bytes) == 0) {
+		(void)cgdir_write_number(g, "memory.memsw.limit_in_bytes", bytes);
 		return 1;
 	}
-	group_remove(g);
+	cgdir_remove(g);
 	return 0;
 }
 
@@ -133,14 +133,14 @@ bound_processes_v1(struct cgroup *c, struct cgroup_place *place, int64_t max)
 	char base[PATH_MAX];
 
 	/* One hierarchy with both controllers: a process is in one group of it. */
-	if (group_has(&c->v1_memory, "pids.max"))
-		return group_write_number(&c->v1_memory, "pids.max", max) == 0;
+	if (cgdir_has(&c->v1_memory, "pids.max"))
+		return cgdir_write_number(&c->v1_memory, "pids.max", max) == 0;
 	if (cgroup_find(place, "pids", base, sizeof(base)) < 0 ||
-	    group_make(&c->v1_pids, base) < 0)
+	    cgdir_make(&c->v1_pids, base) < 0)
 		return 0;
-	if (group_write_number(&c->v1_pids, "pids.max", max) == 0)
+	if (cgdir_write_number(&c->v1_pids, "pids.max", max) == 0)
 		return 1;
-	group_remove(&c->v1_pids);
+	cgdir_remove(&c->v1_pids);
 	return 0;
 }
 
@@ -152,7 +152,7 @@ bound(struct cgroup *c, struct cgroup_place *place, int64_t bytes, int64_t max)
 		c->memory = CGROUP_V2;
 	else if (bytes > 0 && bound_memory_v1(&c->v1_memory, place, bytes))
 		c->memory = CGROUP_V1;
-	if (max > 0 && group_write_number(&c->v2, "pids.max", max) == 0)
+	if (max > 0 && cgdir_write_number(&c->v2, "pids.max", max) == 0)
 		c->processes = CGROUP_V2;
 	else if (max > 0 && bound_processes_v1(c, place, max))
 		c->processes = CGROUP_V1;
@@ -167,11 +167,11 @@ sweep(struct cgroup_place *place)
 
 	for (size_t i = 0; i < ARRAY_LEN(v1); i++)
 		if (cgroup_find(place, v1[i], base, sizeof(base)) == 0)
-			left += group_sweep(base);
+			left += cgdir_sweep(base);
 	if (cgroup_find(place, NULL, base, sizeof(base)) == 0) {
-		left += group_sweep(base);
+		left += cgdir_sweep(base);
 		if (go_up(base) == 0)
-			left += group_sweep(base);
+			left += cgdir_sweep(base);
 	}
 	return left;
 }
@@ -186,12 +186,12 @@ cgroup_new(const struct sandbox_limits *limits, int64_t spare)
 	if (c == NULL || r == E_NOMEM)
 		return mem_free(c);
 	c->magic = CGROUP_MAGIC;
-	c->v2 = c->v1_memory = c->v1_pids = GROUP_NONE;
+	c->v2 = c->v1_memory = c->v1_pids = CGDIR_NONE;
 	if (r < 0)
 		return c;
 	(void)sweep(&place);
 	make_v2(c, &place, limits);
-	c->can_kill = group_has(&c->v2, "cgroup.kill");
+	c->can_kill = cgdir_has(&c->v2, "cgroup.kill");
 	bound(c, &place, limits->memory_bytes,
 	    limits->max_processes > 0 ? limits->max_processes + spare : 0);
 	return c;
@@ -204,9 +204,9 @@ cgroup_free(struct cgroup *c)
 		return NULL;
 	OBJ_CHECK(c, CGROUP_MAGIC);
 	c->magic = 0;
-	group_remove(&c->v2);
-	group_remove(&c->v1_memory);
-	group_remove(&c->v1_pids);
+	cgdir_remove(&c->v2);
+	cgdir_remove(&c->v1_memory);
+	cgdir_remove(&c->v1_pids);
 	return mem_free(c);
 }
 
@@ -243,9 +243,9 @@ static int64_t
 oom_kills(const struct cgroup *c)
 {
 	switch (c->memory) {
-	case CGROUP_V2: return group_read_number(&c->v2, "memory.events", "oom_kill");
+	case CGROUP_V2: return cgdir_read_number(&c->v2, "memory.events", "oom_kill");
 	case CGROUP_V1:
-		return group_read_number(&c->v1_memory, "memory.oom_control", "oom_kill");
+		return cgdir_read_number(&c->v1_memory, "memory.oom_control", "oom_kill");
 	case CGROUP_NOT: break;
 	}
 	return 0;
@@ -269,7 +269,7 @@ int
 cgroup_kill(const struct cgroup *c)
 {
 	OBJ_CHECK(c, CGROUP_MAGIC);
-	return c->can_kill ? group_write(&c->v2, "cgroup.kill", "1") : E_SYS;
+	return c->can_kill ? cgdir_write(&c->v2, "cgroup.kill", "1") : E_SYS;
 }
 
 size_t

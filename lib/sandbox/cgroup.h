@@ -71,31 +71,31 @@ int cgroup_find(struct cgroup_place *p, const char *controller, char *out, size_
 
 /* ---- one group, in one hierarchy ---- */
 
-#define GROUP_NAME_SIZE 64
+#define CGDIR_NAME_SIZE 64
 
-struct group {
+struct cgdir {
 	int base_fd; /* The directory that it is in; -1: there is no group. */
 	int fd;
 	int procs_fd; /* cgroup.procs, for writing.                          */
-	char name[GROUP_NAME_SIZE];
+	char name[CGDIR_NAME_SIZE];
 };
 
-#define GROUP_NONE ((struct group) { .base_fd = -1, .fd = -1, .procs_fd = -1 })
+#define CGDIR_NONE ((struct cgdir) { .base_fd = -1, .fd = -1, .procs_fd = -1 })
 
 /* Makes one beneath ${base}.  0, or E_DENIED: this is not ours to do. */
-int group_make(struct group *g, const char *base);
+int cgdir_make(struct cgdir *g, const char *base);
 /* Removes it, with groups that a step has made in it, and closes.  Harmless on none. */
-void group_remove(struct group *g);
-int group_has(const struct group *g, const char *file);
+void cgdir_remove(struct cgdir *g);
+int cgdir_has(const struct cgdir *g, const char *file);
 /* 0, or E_SYS. */
-int group_write(const struct group *g, const char *file, const char *text);
-int group_write_number(const struct group *g, const char *file, int64_t value);
+int cgdir_write(const struct cgdir *g, const char *file, const char *text);
+int cgdir_write_number(const struct cgdir *g, const char *file, int64_t value);
 /* The beginning of a small file beneath ${dirfd}, a string.  0, or E_SYS: ${out} is empty. */
-int group_read_text(int dirfd, const char *file, char *out, size_t size);
+int cgdir_read_text(int dirfd, const char *file, char *out, size_t size);
 /* The number behind ${key} in ${file}; 0: there is none. */
-int64_t group_read_number(const struct group *g, const char *file, const char *key);
+int64_t cgdir_read_number(const struct cgdir *g, const char *file, const char *key);
 /* Kills who is in groups beneath ${base} whose maker is gone, and removes those groups that
  * are empty by now.  Returns how many are not. */
-size_t group_sweep(const char *base);
+size_t cgdir_sweep(const char *base);
 
 #endif

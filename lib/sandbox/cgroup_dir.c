@@ -30,7 +30,7 @@ open_group(int base_fd, const char *name)
 }
 
 static int
-make_named(struct group *g)
+make_named(struct cgdir *g)
 {
 	struct proc_seen self;
 
@@ -48,9 +48,9 @@ make_named(struct group *g)
 }
 
 int
-group_make(struct group *g, const char *base)
+cgdir_make(struct cgdir *g, const char *base)
 {
-	*g = GROUP_NONE;
+	*g = CGDIR_NONE;
 	g->base_fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (g->base_fd < 0)
 		return E_DENIED;
@@ -62,7 +62,7 @@ group_make(struct group *g, const char *base)
 	g->procs_fd = g->fd < 0 ? -1 : openat(g->fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	if (g->procs_fd >= 0)
 		return 0;
-	group_remove(g);
+	cgdir_remove(g);
 	return E_DENIED;
 }
 
@@ -92,7 +92,7 @@ remove_inner(int fd, int level)
 }
 
 void
-group_remove(struct group *g)
+cgdir_remove(struct cgdir *g)
 {
 	if (g->base_fd < 0)
 		return;
@@ -108,13 +108,13 @@ group_remove(struct group *g)
 /* ---- files -------------------------------------------------------------------------- */
 
 int
-group_has(const struct group *g, const char *file)
+cgdir_has(const struct cgdir *g, const char *file)
 {
 	return g->fd >= 0 && faccessat(g->fd, file, W_OK, AT_EACCESS) == 0;
 }
 
 int
-group_write(const struct group *g, const char *file, const char *text)
+cgdir_write(const struct cgdir *g, const char *file, const char *text)
 {
 	CLEANUP(io_closep)
 	int fd = g->fd < 0 ? -1 : openat(g->fd, file, O_WRONLY | O_CLOEXEC);
@@ -123,16 +123,16 @@ group_write(const struct group *g, const char *file, const char *text)
 }
 
 int
-group_write_number(const struct group *g, const char *file, int64_t value)
+cgdir_write_number(const struct cgdir *g, const char *file, int64_t value)
 {
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%lld", (long long)value);
-	return group_write(g, file, text);
+	return cgdir_write(g, file, text);
 }
 
 int
-group_read_text(int dirfd, const char *file, char *out, size_t size)
+cgdir_read_text(int dirfd, const char *file, char *out, size_t size)
 {
 	CLEANUP(io_closep) int fd = openat(dirfd, file, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
@@ -142,12 +142,12 @@ group_read_text(int dirfd, const char *file, char *out, size_t size)
 }
 
 int64_t
-group_read_number(const struct group *g, const char *file, const char *key)
+cgdir_read_number(const struct cgdir *g, const char *file, const char *key)
 {
 	char text[FILE_BYTES];
 	size_t n = strlen(key);
 
-	if (g->fd < 0 || group_read_text(g->fd, file, text, sizeof(text)) < 0)
+	if (g->fd < 0 || cgdir_read_text(g->fd, file, text, sizeof(text)) < 0)
 		return 0;
 	for (const char *at = text; at != NULL; at = strchr(at, '\n')) {
 		at += *at == '\n';
@@ -165,13 +165,13 @@ is_in(pid_t pid, const char *name)
 	char path[64], text[FILE_BYTES];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	return group_read_text(AT_FDCWD, path, text, sizeof(text)) == 0 &&
+	return cgdir_read_text(AT_FDCWD, path, text, sizeof(text)) == 0 &&
 	    strstr(text, name) != NULL;
 }
 
 /* Version 1 has no way to kill a group but one by one. */
 static void
-kill_each(const struct group *g)
+kill_each(const struct cgdir *g)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT;
 	char *at, *end;
@@ -211,16 +211,16 @@ is_abandoned(const char *name)
 static int
 end_abandoned(int base_fd, const char *name)
 {
-	struct group g = GROUP_NONE;
+	struct cgdir g = CGDIR_NONE;
 	struct stat st;
 
 	g.base_fd = fcntl(base_fd, F_DUPFD_CLOEXEC, 0);
 	g.fd = open_group(base_fd, name);
-	(void)snprintf(g.name, sizeof(g.name), "%.*s", GROUP_NAME_SIZE - 1, name);
+	(void)snprintf(g.name, sizeof(g.name), "%.*s", CGDIR_NAME_SIZE - 1, name);
 	if (g.base_fd >= 0 && g.fd >= 0 && fstat(g.fd, &st) == 0 && st.st_uid == geteuid()) {
-		if (group_write(&g, "cgroup.kill", "1") < 0)
+		if (cgdir_write(&g, "cgroup.kill", "1") < 0)
 			kill_each(&g);
-		group_remove(&g);
+		cgdir_remove(&g);
 	}
 	io_close(&g.fd);
 	io_close(&g.base_fd);
@@ -228,7 +228,7 @@ end_abandoned(int base_fd, const char *name)
 }
 
 size_t
-group_sweep(const char *base)
+cgdir_sweep(const char *base)
 {
 	int fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -240,7 +240,7 @@ group_sweep(const char *base)
 		return 0;
 	}
 	while ((e = readdir(d)) != NULL)
-		if (e->d_type == DT_DIR && strlen(e->d_name) < GROUP_NAME_SIZE &&
+		if (e->d_type == DT_DIR && strlen(e->d_name) < CGDIR_NAME_SIZE &&
 		    is_abandoned(e->d_name) && !end_abandoned(dirfd(d), e->d_name))
 			left++;
 	(void)closedir(d);
