@@ -146,22 +146,34 @@ write_frame(struct archive *a, const void *text, size_t n, size_t *ret_size)
 }
 
 int
-archive_close_frame(struct archive *a, struct archive_frame *ret)
+archive_put_frame(struct archive *a, const char *text, size_t n, struct archive_frame *ret)
 {
 	size_t size = 0;
 	int r;
 
 	OBJ_CHECK(a, ARCHIVE_MAGIC);
-	if (a->text.len == 0)
-		return 0;
-	r = write_frame(a, a->text.data, a->text.len, &size);
+	must(n != 0 && n <= ARCHIVE_FRAME_BYTES);
+	r = write_frame(a, text, n, &size);
 	if (r < 0)
 		return r;
-	*ret = (struct archive_frame) { a->first_byte, (int64_t)a->text.len, a->file_offset,
+	*ret = (struct archive_frame) { a->first_byte, (int64_t)n, a->file_offset,
 		(int64_t)size };
-	a->first_byte += (int64_t)a->text.len;
+	a->first_byte += (int64_t)n;
 	a->file_offset += (int64_t)size;
-	a->last_char = (char)a->text.data[a->text.len - 1];
+	a->last_char = text[n - 1];
+	return 0;
+}
+
+int
+archive_close_frame(struct archive *a, struct archive_frame *ret)
+{
+	int r;
+
+	if (a->text.len == 0)
+		return 0;
+	r = archive_put_frame(a, (const char *)a->text.data, a->text.len, ret);
+	if (r < 0)
+		return r;
 	buf_reset(&a->text);
 	return 1;
 }

@@ -56,6 +56,10 @@ void archive_set_hurry(struct archive *a, int hurry);
 int archive_append(struct archive *a, const char *text, size_t n, struct archive_frame *ret);
 /* Closes the open frame.  As archive_append(); 0 when it is empty. */
 int archive_close_frame(struct archive *a, struct archive_frame *ret);
+/* Writes ${text} (1..ARCHIVE_FRAME_BYTES of whole characters) as a frame of its own, without a
+ * copy; the open frame is empty.  0, and it is described in ${ret}; E_FULL, E_NOMEM, E_SYS:
+ * nothing has changed. */
+int archive_put_frame(struct archive *a, const char *text, size_t n, struct archive_frame *ret);
 /* Leaves ${n} bytes of the log out: a line in the file says so, the position moves on.  The
  * open frame is empty.  0, E_FULL, E_NOMEM, E_SYS. */
 int archive_omit(struct archive *a, int64_t n);

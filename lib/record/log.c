@@ -396,12 +396,38 @@ may_pack(const struct record *r, const struct log_batch *b)
 	    r->nframes + frames <= RECORD_FRAMES_MAX;
 }
 
+/* 1: its text lies in one piece that makes a frame by itself. */
 static int
-feed_packed(struct record *r, const struct log_batch *b)
+is_one_piece(const struct record *r, const struct log_batch *b)
 {
+	const char *end = b->rows[0].chunk;
+
+	if (archive_waiting(r->archive) != 0 || b->bytes > (int64_t)ARCHIVE_FRAME_BYTES)
+		return 0;
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->rows[i].chunk != end)
+			return 0;
+		end += b->rows[i].n;
+	}
+	return 1;
+}
+
+/* Gives the archive a batch that is not stored, and closes its frame. */
+static int
+feed_first(struct record *r, const struct log_batch *b)
+{
+	struct archive_frame f;
 	int err = 0;
 
 	archive_set_hurry(r->archive, 1);
+	if (is_one_piece(r, b)) {
+		err = archive_put_frame(r->archive, b->rows[0].chunk, (size_t)b->bytes, &f);
+		if (err < 0)
+			return err;
+		r->fed_seq += (int64_t)b->n;
+		note_frame(r, 1, &f);
+		return 0;
+	}
 	for (size_t i = 0; err == 0 && i < b->n; i++)
 		err = feed(r, r->log.next_seq + (int64_t)i, b->rows[i].chunk, b->rows[i].n);
 	return err < 0 ? err : close_frame(r);
@@ -413,7 +439,7 @@ static int
 append_packed(struct record *r, const struct log_batch *b)
 {
 	int64_t byte = archive_next_byte(r->archive);
-	int err = feed_packed(r, b);
+	int err = feed_first(r, b);
 
 	if (err == 0)
 		err = store_batch(r, b, byte);
