@@ -163,9 +163,15 @@ sender_begin(struct edge_rig *g, const struct sender_delivery *d, size_t n, stru
 }
 
 void
-sender_finish(struct edge_rig *g, int fd, const struct buf *rest)
+sender_send(int fd, const struct buf *rest)
 {
 	send_some(fd, rest, 0, rest->len);
+}
+
+void
+sender_finish(struct edge_rig *g, int fd, const struct buf *rest)
+{
+	sender_send(fd, rest);
 	edge_receive(g, fd);
 }
 

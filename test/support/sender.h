@@ -49,6 +49,8 @@ void sender_refused(
  * ${rest}. */
 int
 sender_begin(struct edge_rig *g, const struct sender_delivery *d, size_t n, struct buf *rest);
+/* Sends the rest. */
+void sender_send(int fd, const struct buf *rest);
 /* Sends the rest and reads the answer. */
 void sender_finish(struct edge_rig *g, int fd, const struct buf *rest);
 
