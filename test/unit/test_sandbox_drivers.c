@@ -1,5 +1,6 @@
 /*
- * The conformance suite of the sandbox drivers: one table, a column for each driver.
+ * The interface of the sandbox drivers: what each call does, with either driver.  What a step
+ * sees is the matter of test_sandbox_conformance.c, what bounds it of test_sandbox_cgroup.c.
  *
  * As root it runs as an unprivileged user, in a child; root itself is only refused.
  */
@@ -28,98 +29,6 @@
 #include "test/support/sandbox_box.h"
 
 #define NOBODY 65534
-
-/* ---- the table: what a command prints ------------------------------------------------ */
-
-struct row {
-	const char *what;
-	const char *command;
-	const char *bwrap; /* What it prints; NULL: not looked at. */
-	const char *none;
-};
-
-static const struct row rows[] = {
-	{ "pipefail", "false | true; echo no", "", "" },
-	{ "stdin is empty", "cat; echo end", "end\n", "end\n" },
-	{ "own session and group, no terminal",
-	    "set -- $(cat /proc/$$/stat); [ $5 = $$ ] && [ $6 = $$ ] && echo $7", "0\n",
-	    "0\n" },
-	{ "umask", "umask", "0022\n", "0022\n" },
-	{ "signals", "grep -E 'Sig(Blk|Ign)' /proc/self/status | tr -d '\\t\\n'",
-	    "SigBlk:0000000000000000SigIgn:0000000000000000",
-	    "SigBlk:0000000000000000SigIgn:0000000000000000" },
-	{ "no new privileges", "grep NoNewPrivs /proc/self/status", "NoNewPrivs:\t1\n",
-	    "NoNewPrivs:\t1\n" },
-	{ "no capability",
-	    "grep -hE 'Cap(Prm|Eff|Amb)' /proc/self/status | tr -d 'CapPrmEfAb:\\t\\n0'", "",
-	    "" },
-	{ "no core", "ulimit -c; ulimit -Hc", "0\n0\n", "0\n0\n" },
-	{ "limits", "ulimit -u; ulimit -d", "2345\n1048576\n", "2345\n1048576\n" },
-	{ "oom score", "cat /proc/self/oom_score_adj", "500\n", "500\n" },
-	{ "PID namespace", "[ $$ -lt 10 ] && echo own || echo host", "own\n", "host\n" },
-	{ "init is closed", "cat /proc/1/environ 2> /dev/null || echo closed", "closed\n",
-	    "closed\n" },
-	{ "read-only system",
-	    "for d in / /usr /etc /usr/bin /dev/pts /home; do touch $d/x 2> /dev/null && echo $d; "
-	    "done; true",
-	    "", "" },
-	{ "workspace", "pwd", "/workspace\n", NULL },
-	{ "home", "echo h > /home/anvil/f && cat /home/anvil/f", "h\n", NULL },
-	{ "tmp is its own", "ls /tmp | wc -l", "0\n", NULL },
-	{ "objects",
-	    "cat /mirror/objects/pack; touch /mirror/objects/x 2> /dev/null || echo ' ro'",
-	    "objects ro\n", NULL },
-	{ "a hidden file", "cat /etc/passwd 2> /dev/null | wc -c", "0\n", NULL },
-	{ "a hidden directory", "ls /usr/share/doc | wc -l", "0\n", NULL },
-	{ "anvil's configuration", "ls /etc/anvil 2> /dev/null | wc -l", "0\n", NULL },
-	{ "nothing else at the root", "echo /[r-v]* /m* /w*",
-	    "/sbin /tmp /usr /mirror /workspace\n", NULL },
-	{ "null device", "echo x > /dev/null && echo ok", "ok\n", "ok\n" },
-	{ "host name", "uname -n", "anvil\n", NULL },
-};
-
-static void
-every_row_of_the_table_holds(void **state)
-{
-	struct box *b = *state;
-	sigset_t blocked;
-
-	/* What a step must not inherit. */
-	(void)sigemptyset(&blocked);
-	(void)sigaddset(&blocked, SIGUSR1);
-	(void)sigprocmask(SIG_BLOCK, &blocked, NULL);
-	(void)signal(SIGUSR2, SIG_IGN);
-	(void)umask(077);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const char *want = box_is_bwrap(b) ? rows[i].bwrap : rows[i].none;
-		const char *got;
-
-		if (want == NULL)
-			continue;
-		got = box_run_shell(b, rows[i].command);
-		if (strcmp(got, want) != 0)
-			(void)fprintf(stderr, "%s, %s\n", b->driver->name, rows[i].what);
-		assert_string_equal(got, want);
-	}
-}
-
-static void
-environment_is_exactly_what_was_given(void **state)
-{
-	const char *const argv[] = { "env", NULL };
-
-	assert_string_equal(
-	    box_run_argv(*state, argv, "."), "PATH=/usr/bin:/bin\nHOME=/nowhere\nX=a b\n");
-}
-
-static void
-step_has_three_descriptors(void **state)
-{
-	const char *const argv[] = { "ls", "/proc/self/fd", NULL };
-
-	/* The fourth is that of the directory which ls reads. */
-	assert_string_equal(box_run_argv(*state, argv, "."), "0\n1\n2\n3\n");
-}
 
 static void
 status_and_signal_are_told_apart(void **state)
@@ -463,6 +372,7 @@ every_failed_allocation_is_survived(void **state)
 	assert_true(n > 0);
 }
 
+/* By whom depends on the host. */
 static void
 description_names_driver_and_limits(void **state)
 {
@@ -472,9 +382,9 @@ description_names_driver_and_limits(void **state)
 	b->driver->describe(b->sb, text, sizeof(text));
 	assert_non_null(
 	    strstr(text, box_is_bwrap(b) ? "Sandbox: bwrap. " : "Sandbox: none. Steps run"));
-	assert_non_null(strstr(text,
-	    "Limits: memory 1073741824 bytes each process (RLIMIT_DATA); processes 2345 "
-	    "(RLIMIT_NPROC).\n"));
+	assert_non_null(strstr(text, "\nLimits: memory 1073741824 bytes "));
+	assert_true(strstr(text, "; processes 2345 (RLIMIT_NPROC).\n") != NULL ||
+	    strstr(text, "; processes 2345 (cgroup v") != NULL);
 }
 
 static void
@@ -529,9 +439,6 @@ static int
 run_unprivileged(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(every_row_of_the_table_holds),
-		BOTH(environment_is_exactly_what_was_given),
-		BOTH(step_has_three_descriptors),
 		BOTH(status_and_signal_are_told_apart),
 		BOTH(workspace_persists_and_processes_do_not),
 		BOTH(leftovers_are_killed_and_named),
