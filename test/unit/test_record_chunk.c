@@ -134,7 +134,7 @@ every_failed_allocation_of_a_stream_is_told(void **state)
 		if (!hit)
 			break;
 	}
-	assert_true(n >= 4);
+	assert_true(n >= 3);
 }
 
 int
