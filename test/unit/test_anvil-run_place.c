@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "cmd/anvil-run/place.h"
@@ -119,6 +121,90 @@ trees_go_and_the_rest_stays(void **state)
 }
 
 static void
+put_file(int at, const char *name)
+{
+	int fd = openat(at, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+}
+
+/* All that a step may think of, in one of the trees. */
+static void
+make_hostile(const char *tree, const char *outside)
+{
+	CLEANUP(io_closep) int at = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(io_closep) int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	assert_int_equal(mkdirat(at, "read\nonly", 0755), 0);
+	assert_int_equal(mkdirat(at, "read\nonly/deeper", 0755), 0);
+	put_file(at, "read\nonly/deeper/\xff\n.txt");
+	put_file(at, "-rf *");
+	put_file(at, " ");
+	assert_int_equal(symlinkat(outside, at, "read\nonly/out"), 0);
+	assert_int_equal(symlinkat("../../../..", at, "up"), 0);
+	assert_int_equal(mkfifoat(at, "fifo", 0), 0);
+	(void)snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/socket", at);
+	assert_int_equal(bind(s, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(fchmodat(at, "read\nonly/deeper", 0, 0), 0);
+	assert_int_equal(fchmodat(at, "read\nonly", 0555, 0), 0);
+	for (int i = 0; i < 400; i++) {
+		int next;
+
+		assert_int_equal(mkdirat(at, "a directory with a long name", 0700), 0);
+		next = openat(at, "a directory with a long name", O_DIRECTORY | O_CLOEXEC);
+		assert_true(next >= 0);
+		(void)fchmod(at, 0500);
+		(void)close(at);
+		at = next;
+	}
+}
+
+static void
+what_a_step_leaves_goes_and_what_it_points_at_stays(void **state)
+{
+	struct fix *f = *state;
+	CLEANUP_FREE char *outside = mem_format("%s/outside", f->dir);
+	CLEANUP_FREE char *kept = mem_format("%s/outside/kept", f->dir);
+
+	assert_int_equal(place_make(&f->p), 0);
+	assert_int_equal(place_make_trees(&f->p), 0);
+	assert_int_equal(mkdir(outside, 0755), 0);
+	put_file(AT_FDCWD, kept);
+	make_hostile(f->p.ws, outside);
+	make_hostile(f->p.tmp, outside);
+	/* Not the directory any more, but a way to another. */
+	assert_int_equal(rmdir(f->p.home), 0);
+	assert_int_equal(symlink(outside, f->p.home), 0);
+	assert_int_equal(place_remove_trees(&f->p), 0);
+	assert_int_equal(faccessat(AT_FDCWD, f->p.ws, F_OK, AT_SYMLINK_NOFOLLOW), -1);
+	assert_int_equal(faccessat(AT_FDCWD, f->p.tmp, F_OK, AT_SYMLINK_NOFOLLOW), -1);
+	assert_int_equal(faccessat(AT_FDCWD, f->p.home, F_OK, AT_SYMLINK_NOFOLLOW), -1);
+	assert_int_equal(mode_of(outside), 0755);
+	assert_int_equal(access(kept, F_OK), 0);
+}
+
+static void
+a_claim_begins_in_trees_of_its_own(void **state)
+{
+	struct fix *f = *state;
+	CLEANUP_FREE char *outside = mem_format("%s/outside", f->dir);
+	struct stat st;
+
+	assert_int_equal(place_make(&f->p), 0);
+	assert_int_equal(place_make_trees(&f->p), 0);
+	assert_int_equal(mkdir(outside, 0755), 0);
+	make_hostile(f->p.home, outside);
+	assert_int_equal(rmdir(f->p.ws), 0);
+	assert_int_equal(symlink(outside, f->p.ws), 0);
+	assert_int_equal(place_make_trees(&f->p), 0);
+	assert_int_equal(lstat(f->p.ws, &st), 0);
+	assert_true(S_ISDIR(st.st_mode));
+	assert_int_equal(rmdir(f->p.home), 0); /* It is empty. */
+}
+
+static void
 a_missing_key_is_remembered_until_a_claim_has_it(void **state)
 {
 	struct fix *f = *state;
@@ -141,6 +227,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    trees_are_empty_when_a_claim_begins, setup, teardown),
 		cmocka_unit_test_setup_teardown(trees_go_and_the_rest_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    what_a_step_leaves_goes_and_what_it_points_at_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_claim_begins_in_trees_of_its_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    a_missing_key_is_remembered_until_a_claim_has_it, setup, teardown),
 	};

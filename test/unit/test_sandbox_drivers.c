@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -140,6 +141,79 @@ stopped_process_hears_term(void **state)
 	box_await(b);
 	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
 	(void)box_drain(b);
+}
+
+static void
+no_kind_of_leftover_stays(void **state)
+{
+	struct box *b = *state;
+
+	/* One that is stopped, one that hears nothing, one whose parents have gone, each in a
+	 * session of its own; the step waits until they are what they are to be. */
+	(void)box_run_shell(b,
+	    "setsid sh -c 'kill -STOP $$; echo woke' & stopped=$!\n"
+	    "setsid sh -c 'trap \"\" HUP INT TERM; echo > deaf; while :; do read x < fifo; done' &\n"
+	    "mkfifo fifo\n"
+	    "(setsid sh -c '(echo > orphan; exec sleep 1003) &' &)\n"
+	    "until [ -e deaf ] && [ -e orphan ] && grep -q 'State:.T' /proc/$stopped/status; "
+	    "do :; done");
+	assert_int_equal(b->result.end, SANDBOX_EXITED);
+	assert_int_equal(b->result.code, 0);
+	assert_true(b->result.nleft >= 3);
+	assert_null(strstr(buf_cstr(&b->out), "woke"));
+}
+
+/* ---- signals while a step is started ------------------------------------------------ */
+
+/* The fork handler and the signal handler have no other way to be told. */
+static struct {
+	int armed;
+	int forked[2], handled[2];
+} shield;
+
+static void
+on_forked(void)
+{
+	if (!shield.armed)
+		return;
+	(void)!write(shield.forked[1], "f", 1);
+	(void)raise(SIGURG);
+}
+
+static void
+on_urg(int sig)
+{
+	(void)sig;
+	(void)!write(shield.handled[1], "h", 1);
+}
+
+static void
+signal_between_fork_and_exec_runs_no_handler(void **state)
+{
+	struct box *b = *state;
+	struct sigaction act = { .sa_handler = on_urg }, was;
+	sigset_t before, after;
+	char byte;
+
+	assert_int_equal(pipe2(shield.forked, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(pipe2(shield.handled, O_CLOEXEC | O_NONBLOCK), 0);
+	assert_int_equal(sigaction(SIGURG, &act, &was), 0);
+	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &before), 0);
+	shield.armed = 1;
+	assert_int_equal(box_spawn_shell(b, "echo fine"), 0);
+	shield.armed = 0;
+	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &after), 0);
+	for (int sig = 1; sig < NSIG; sig++)
+		assert_int_equal(sigismember(&before, sig), sigismember(&after, sig));
+	box_await(b);
+	assert_string_equal(box_drain(b), "fine\n");
+	assert_int_equal(read(shield.forked[0], &byte, 1), 1);
+	assert_int_equal(read(shield.handled[0], &byte, 1), -1);
+	assert_int_equal(sigaction(SIGURG, &was, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		(void)close(shield.forked[i]);
+		(void)close(shield.handled[i]);
+	}
 }
 
 static void
@@ -446,6 +520,8 @@ run_unprivileged(void)
 		BOTH(processes_that_breed_are_all_killed),
 		BOTH(term_reaches_every_process_and_kill_cannot_be_outlived),
 		BOTH(stopped_process_hears_term),
+		BOTH(no_kind_of_leftover_stays),
+		BOTH(signal_between_fork_and_exec_runs_no_handler),
 		BOTH(directory_must_be_beneath_the_workspace),
 		BOTH(missing_program_is_a_broken_step),
 		BOTH(oversized_order_is_refused_and_the_next_one_runs),
@@ -464,6 +540,7 @@ run_unprivileged(void)
 	};
 
 	must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+	must(pthread_atfork(NULL, NULL, on_forked) == 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
