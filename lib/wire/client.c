@@ -19,9 +19,11 @@ struct client_link {
 	uint32_t magic;
 #define CLIENT_LINK_MAGIC 0x2d90c4b7
 	LIST_ENTRY(client_link) entry;
+	struct client *client;
 	struct link *link; /* Owned. */
 	int up;
-	int err; /* Why it is not; 0 while that is open. */
+	uint64_t nevents; /* Notifications that have come. */
+	int err;          /* Why it is not; 0 while that is open. */
 };
 
 /* JSON trees that replies have lent. */
@@ -36,6 +38,8 @@ struct client {
 	LIST_HEAD(, client_link) links;
 	SLIST_HEAD(, kept) kept;
 	struct arena *arena; /* Texts of replies. */
+	client_event_fn *on_event;
+	void *arg;
 };
 
 /* A call that is waited for; lives on the stack of client_call(). */
@@ -109,6 +113,23 @@ on_down(void *arg, struct link *link, int err)
 	l->err = err;
 }
 
+static void
+on_request(void *arg, struct rpc_peer *p, struct rpc_request *req)
+{
+	struct client_link *l = arg;
+	struct client *c = l->client;
+
+	OBJ_CHECK(l, CLIENT_LINK_MAGIC);
+	if (!req->notification) {
+		rpc_reply_error(req, E_METHOD, NULL, NULL);
+		return;
+	}
+	l->nevents++;
+	if (c->on_event != NULL)
+		c->on_event(c->arg, rpc_peer_address(p), req->method, req->params);
+	rpc_reply(req, "", 0); /* says that we are through with it */
+}
+
 static struct client_link *
 find_link(struct client *c, const char *address)
 {
@@ -123,7 +144,9 @@ find_link(struct client *c, const char *address)
 static struct client_link *
 open_link(struct client *c, const char *address)
 {
-	static const struct link_ops ops = { .on_up = on_up, .on_down = on_down };
+	static const struct link_ops ops = {
+		.on_up = on_up, .on_down = on_down, .on_request = on_request
+	};
 	struct link_desc desc = { .dirfd = c->dirfd,
 		.to = address,
 		.role = ROLE_CTL,
@@ -134,6 +157,7 @@ open_link(struct client *c, const char *address)
 	if (l == NULL)
 		return NULL;
 	l->magic = CLIENT_LINK_MAGIC;
+	l->client = c;
 	l->link = link_new(c->base, &desc, &ops, l);
 	if (l->link == NULL) {
 		free(l);
@@ -248,6 +272,36 @@ client_call_as(struct client *c, const char *address, const struct rpc_contract 
 	codec.lenient = 1;
 	ret->err = codec_decode(&codec, m->result, ret->result, ret_result);
 	return ret->err;
+}
+
+void
+client_on_event(struct client *c, client_event_fn *fn, void *arg)
+{
+	c->on_event = fn;
+	c->arg = arg;
+}
+
+int
+client_notify_as(
+    struct client *c, const char *address, const struct rpc_contract *m, const void *params)
+{
+	const struct client_link *l = find_link(c, address);
+	struct rpc_peer *p = l != NULL ? link_peer(l->link) : NULL;
+
+	return p != NULL ? stub_notify(p, m->name, m->params, params, NULL) : E_LINK;
+}
+
+int
+client_wait(struct client *c, const char *address)
+{
+	const struct client_link *l = find_link(c, address);
+	uint64_t before = l != NULL ? l->nevents : 0;
+
+	/* Entries go in client_call() and client_connect() alone, which nobody runs meanwhile. */
+	while (l != NULL && l->nevents == before && link_peer(l->link) != NULL)
+		if (event_base_loop(c->base, EVLOOP_ONCE) != 0)
+			return E_LINK;
+	return l != NULL && l->nevents != before ? 0 : E_LINK;
 }
 
 void

@@ -47,6 +47,20 @@ int client_call(struct client *c, const char *address, const char *method,
 int client_call_as(struct client *c, const char *address, const struct rpc_contract *m,
     const void *params, int64_t deadline_ms, struct client_reply *ret, void *ret_result);
 
+/* What an actor sends unasked.  All of it is borrowed until the callback returns. */
+typedef void
+client_event_fn(void *arg, const char *address, const char *method, const json_t *params);
+/* ${fn} runs for each notification, while the client waits for something; it may send some
+ * itself, and does not call or wait.  NULL: they are passed over, as at first. */
+void client_on_event(struct client *c, client_event_fn *fn, void *arg);
+/* Sends a notification to an actor that is connected.  0; E_LINK: it is not; or an error of
+ * rpc_notify(). */
+int client_notify_as(
+    struct client *c, const char *address, const struct rpc_contract *m, const void *params);
+/* Waits until something has come from ${address}, for as long as it takes.  0; E_LINK: the
+ * connection is not there (any more). */
+int client_wait(struct client *c, const char *address);
+
 /* Everything that replies have lent is gone. */
 void client_forget(struct client *c);
 /* Lets ${ms} pass; connections are looked after meanwhile. */

@@ -29,6 +29,24 @@ struct fix {
 /* ---- the other process ---- */
 
 static void
+tell(struct rpc_peer *p, int n)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+	(void)buf_printf(&text, "{\"n\":%d}", n);
+	(void)rpc_notify(p, "news", &text, NULL);
+}
+
+/* Of a question that clients do not answer. */
+static void
+server_on_answer(void *arg, const struct rpc_answer *a)
+{
+	rpc_reply_error(arg, a->err != 0 ? a->err : E_INTERNAL, NULL, NULL);
+}
+
+static int nheard; /* Of notifications, in the server's process. */
+
+static void
 server_on_request(void *arg, struct rpc_peer *p, struct rpc_request *req)
 {
 	(void)arg;
@@ -42,6 +60,25 @@ server_on_request(void *arg, struct rpc_peer *p, struct rpc_request *req)
 	} else if (strcmp(req->method, "cut") == 0) {
 		rpc_reply_error(req, E_LINK, NULL, NULL);
 		rpc_peer_close(p, E_LINK);
+	} else if (strcmp(req->method, "tell") == 0) {
+		tell(p, 1);
+		rpc_reply(req, "{}", 2);
+		tell(p, 2);
+		tell(p, 3);
+	} else if (strcmp(req->method, "tell and cut") == 0) {
+		rpc_reply(req, "{}", 2);
+		tell(p, 4);
+		rpc_peer_finish(p, E_LINK);
+	} else if (strcmp(req->method, "ask") == 0) {
+		(void)rpc_send(p, "question", NULL, NULL, server_on_answer, req);
+	} else if (req->notification) {
+		nheard++;
+		rpc_reply(req, "", 0);
+	} else if (strcmp(req->method, "heard") == 0) {
+		char text[32];
+		int n = snprintf(text, sizeof(text), "{\"n\":%d}", nheard);
+
+		rpc_reply(req, text, (size_t)n);
 	}
 	/* Anything else is never answered: the process is killed with it. */
 }
@@ -212,6 +249,76 @@ silence_ends_at_the_deadline(void **state)
 	assert_int_equal(call(f, "echo", "{}", &reply), 0);
 }
 
+/* ---- what comes unasked ---- */
+
+struct news {
+	struct client *client;
+	int n;
+	int64_t sum;
+};
+
+static const struct codec_type nothing = { .kind = CODEC_OBJECT, .name = "Object", .size = 1 };
+static const struct rpc_contract thanks = { "thanks", &nothing, NULL };
+
+static void
+on_news(void *arg, const char *address, const char *method, const json_t *params)
+{
+	struct news *news = arg;
+
+	assert_string_equal(address, "project/3");
+	assert_string_equal(method, "news");
+	news->n++;
+	news->sum += json_integer_value(json_object_get(params, "n"));
+	assert_int_equal(client_notify_as(news->client, address, &thanks, ""), 0);
+}
+
+static void
+notifications_come_while_something_is_waited_for(void **state)
+{
+	struct fix *f = *state;
+	struct news news = { f->client, 0, 0 };
+	struct client_reply reply;
+
+	client_on_event(f->client, on_news, &news);
+	assert_int_equal(call(f, "tell", "{}", &reply), 0);
+	while (news.n < 3)
+		assert_int_equal(client_wait(f->client, "project/3"), 0);
+	assert_int_equal(news.sum, 6);
+	assert_int_equal(call(f, "heard", "{}", &reply), 0);
+	assert_int_equal(json_integer_value(json_object_get(reply.result, "n")), 3);
+	client_on_event(f->client, NULL, NULL);
+	assert_int_equal(call(f, "tell", "{}", &reply), 0);
+	assert_int_equal(call(f, "echo", "{}", &reply), 0);
+	assert_int_equal(news.n, 3);
+}
+
+static void
+a_wait_ends_with_the_connection(void **state)
+{
+	struct fix *f = *state;
+	struct news news = { f->client, 0, 0 };
+	struct client_reply reply;
+
+	assert_int_equal(client_wait(f->client, "project/3"), E_LINK);
+	assert_int_equal(client_notify_as(f->client, "project/3", &thanks, ""), E_LINK);
+	client_on_event(f->client, on_news, &news);
+	assert_int_equal(call(f, "tell and cut", "{}", &reply), 0);
+	while (client_wait(f->client, "project/3") == 0)
+		;
+	assert_int_equal(news.sum, 4);
+	assert_int_equal(client_wait(f->client, "project/3"), E_LINK);
+	assert_int_equal(call(f, "echo", "{}", &reply), 0);
+}
+
+static void
+questions_are_not_answered(void **state)
+{
+	struct fix *f = *state;
+	struct client_reply reply;
+
+	assert_int_equal(call(f, "ask", "{}", &reply), E_METHOD);
+}
+
 static void
 every_failed_allocation_is_told(void **state)
 {
@@ -249,6 +356,9 @@ main(void)
 		T(nobody_there_is_told_from_a_refusal),
 		T(a_lost_connection_is_made_again),
 		T(silence_ends_at_the_deadline),
+		T(notifications_come_while_something_is_waited_for),
+		T(a_wait_ends_with_the_connection),
+		T(questions_are_not_answered),
 		T(every_failed_allocation_is_told),
 	};
 
