@@ -169,7 +169,8 @@ hook_cache_put(struct hook_cache *c, struct hook_material *m)
 	if (map_set(c->entries, key, m) < 0)
 		return;
 	m->cached = 1;
-	TAILQ_INSERT_TAIL(&c->oldest, hook_material_ref(m), entry);
+	(void)hook_material_ref(m);
+	TAILQ_INSERT_TAIL(&c->oldest, m, entry);
 }
 
 void
