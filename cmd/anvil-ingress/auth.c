@@ -127,6 +127,93 @@ auth_check(struct exchange *x)
 	return 0;
 }
 
+/* ---- a ticket instead of a session ---- */
+
+/* In the exchange's arena. */
+struct ticket_use {
+	const char *run_id;
+	void (*next)(struct exchange *x);
+	char hash[VAULT_SHA256_HEX_SIZE];
+	int verdict; /* 0 or E_NOENT */
+};
+
+static void
+ticket_used(void *arg)
+{
+	struct exchange *x = arg;
+	struct ticket_use *u = x->work;
+
+	OBJ_CHECK(x, EXCHANGE_MAGIC);
+	x->work = NULL;
+	if (u->verdict < 0)
+		answer_error(x, HTTP_CODE_INVALID_LOG_TICKET);
+	else if (x->user.disabled_at != 0)
+		answer_error(x, HTTP_CODE_USER_DISABLED);
+	else
+		u->next(x);
+}
+
+static void
+ticket_lost(void *arg)
+{
+	struct exchange *x = arg;
+
+	OBJ_CHECK(x, EXCHANGE_MAGIC);
+	x->work = NULL;
+	exchange_fail(x, E_STORAGE);
+}
+
+/* One that is good for nothing is used up all the same, so that is no error of the turn. */
+static int
+ticket_turn(void *arg, struct turn *t)
+{
+	struct exchange *x = arg;
+	struct ticket_use *u = x->work;
+	struct index_ticket ticket;
+	int r = index_ticket_take(t->store, x->arena, u->hash, &ticket);
+
+	if (r < 0 && r != E_NOENT)
+		return r;
+	u->verdict = r;
+	if (r == 0 && (ticket.expires_at <= t->now_ms || strcmp(ticket.run_id, u->run_id) != 0))
+		u->verdict = E_NOENT;
+	if (u->verdict == 0) {
+		r = index_user_by_id(t->store, x->arena, ticket.user_id, &x->user);
+		if (r < 0 && r != E_NOENT)
+			return r;
+		u->verdict = r;
+	}
+	return turn_after_commit(t, ticket_used, x, ticket_lost);
+}
+
+void
+auth_use_ticket(struct exchange *x, const char *ticket, const char *run_id,
+    void (*next)(struct exchange *x))
+{
+	struct ticket_use *u;
+	int r;
+
+	if (ticket == NULL || !vault_token_check(ticket)) {
+		answer_error(x, HTTP_CODE_INVALID_LOG_TICKET);
+		return;
+	}
+	u = arena_alloc(x->arena, sizeof(*u));
+	if (u == NULL) {
+		exchange_fail(x, E_NOMEM);
+		return;
+	}
+	u->run_id = run_id;
+	u->next = next;
+	vault_token_hash(ticket, u->hash);
+	x->work = u;
+	r = exchange_turn(x, 1, ticket_turn);
+	/* After an error of the turn its effect has told, or never will. */
+	if (r < 0 && x->work == u) {
+		x->work = NULL;
+		exchange_fail(x, r);
+	}
+}
+
 /* ---- a new session ---- */
 
 int

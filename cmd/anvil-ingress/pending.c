@@ -25,18 +25,6 @@ ingress_keys_status(struct ingress *ctx, struct turn *t,
 }
 
 void
-route_cancel_run(struct exchange *x)
-{
-	answer_error(x, HTTP_CODE_NOT_FOUND);
-}
-
-void
-route_create_log_ticket(struct exchange *x)
-{
-	answer_error(x, HTTP_CODE_NOT_FOUND);
-}
-
-void
 route_watch_run(struct exchange *x)
 {
 	answer_error(x, HTTP_CODE_NOT_FOUND);

@@ -2,6 +2,8 @@
  *
  * One after the other: the row of the index, the shard's newer word unless the run has ended,
  * the run actor.  Whatever does not answer leaves the picture with less in it. */
+#include "cmd/anvil-ingress/run_detail.h"
+
 #include <stddef.h>
 
 #include "cmd/anvil-ingress/answer.h"
@@ -10,7 +12,6 @@
 #include "cmd/anvil-ingress/query.h"
 #include "cmd/anvil-ingress/routes.h"
 #include "cmd/anvil-ingress/rows.h"
-#include "cmd/anvil-ingress/run_find.h"
 #include "gen/project.h"
 #include "lib/base/err.h"
 
@@ -120,6 +121,21 @@ ask_ledger(struct detail *d)
 
 	if (peer == NULL || project_find_run_call(peer, &opts, &p, on_ledger, d) < 0)
 		ask_run(d);
+}
+
+void
+run_detail_answer(struct exchange *x, const struct run_known *k)
+{
+	struct detail *d = arena_alloc(x->arena, sizeof(*d));
+
+	if (d == NULL) {
+		exchange_fail(x, E_NOMEM);
+		return;
+	}
+	d->x = x;
+	d->known = *k;
+	d->log_bytes = LOG_BYTES_DEFAULT;
+	ask_run(d);
 }
 
 /* ---- the request ---- */

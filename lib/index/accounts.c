@@ -251,6 +251,42 @@ index_session_remove_of(struct store *s, const char *user_id)
 	return index_run_stmt(s, st, stmt_bind(st, "s", user_id), INDEX_ANY);
 }
 
+/* ---- log tickets ---- */
+
+int
+index_ticket_add(struct store *s, const char *hash, const struct index_ticket *t)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_TICKET_ADD);
+
+	return index_run_stmt(s, st,
+	    stmt_bind(st, "sssi", hash, t->run_id, t->user_id, t->expires_at), INDEX_ANY);
+}
+
+static int
+ticket_remove(struct store *s, const char *hash)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_TICKET_REMOVE);
+
+	return index_run_stmt(s, st, stmt_bind(st, "s", hash), INDEX_ROWS);
+}
+
+int
+index_ticket_take(struct store *s, struct arena *a, const char *hash, struct index_ticket *ret)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_TICKET_GET);
+	int err = 0, r = stmt_first(st, stmt_bind(st, "s", hash));
+
+	if (r < 0)
+		return r;
+	*ret = (struct index_ticket) { .run_id = stmt_text_dup(st, 0, a, &err),
+		.user_id = stmt_text_dup(st, 1, a, &err),
+		.expires_at = stmt_int(st, 2) };
+	stmt_reset(st);
+	return err < 0 ? err : ticket_remove(s, hash);
+}
+
+/* ---- upkeep ---- */
+
 int
 index_accounts_sweep(struct store *s, int64_t now_ms)
 {

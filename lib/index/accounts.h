@@ -1,7 +1,7 @@
 /*
- * lib/index/accounts.h -- users, passwords, invites, sessions.
+ * lib/index/accounts.h -- users, passwords, invites, sessions, log tickets.
  *
- * Hashes of sessions and invite tokens are made by the caller (64 hexadecimal digits).
+ * Hashes of sessions, invite tokens and tickets are made by the caller (64 hexadecimal digits).
  */
 #ifndef LIB_INDEX_ACCOUNTS_H
 #define LIB_INDEX_ACCOUNTS_H
@@ -62,6 +62,16 @@ int index_session_get(struct store *s, struct arena *a, const char *hash, int64_
 int index_session_refresh(struct store *s, const char *hash, int64_t expires_at);
 int index_session_remove(struct store *s, const char *hash);
 int index_session_remove_of(struct store *s, const char *user_id);
+
+struct index_ticket {
+	const char *run_id, *user_id;
+	int64_t expires_at;
+};
+
+int index_ticket_add(struct store *s, const char *hash, const struct index_ticket *t);
+/* Reads and deletes it, whether it has expired or not. */
+int
+index_ticket_take(struct store *s, struct arena *a, const char *hash, struct index_ticket *ret);
 
 /* Expired sessions and tickets, and invites long past their expiry; hourly. */
 int index_accounts_sweep(struct store *s, int64_t now_ms);

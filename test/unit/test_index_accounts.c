@@ -1,5 +1,5 @@
 /*
- * test/unit/test_index_accounts.c -- users, passwords, invites and sessions in ingress.db.
+ * test/unit/test_index_accounts.c -- users, passwords, invites, sessions and tickets in ingress.db.
  */
 #include <string.h>
 
@@ -169,6 +169,26 @@ an_invite_is_accepted_once(void **state)
 }
 
 static void
+a_ticket_is_taken_once_whatever_it_is_good_for(void **state)
+{
+	struct index_rig *g = *state;
+	const struct index_ticket in = { "run_0000000000000000000001",
+		index_rig_id(g, "usr_", 1), INDEX_RIG_NOW + 60000 };
+	struct index_ticket out;
+
+	index_rig_add_user(g, 1);
+	assert_int_equal(index_ticket_add(g->s, index_rig_hash(g, 1), &in), 0);
+	assert_int_equal(index_ticket_add(g->s, index_rig_hash(g, 2), &in), 0);
+	assert_int_equal(index_ticket_take(g->s, g->a, index_rig_hash(g, 3), &out), E_NOENT);
+	assert_int_equal(index_ticket_take(g->s, g->a, index_rig_hash(g, 1), &out), 0);
+	assert_string_equal(out.run_id, in.run_id);
+	assert_string_equal(out.user_id, in.user_id);
+	assert_int_equal(out.expires_at, in.expires_at);
+	assert_int_equal(index_ticket_take(g->s, g->a, index_rig_hash(g, 1), &out), E_NOENT);
+	assert_int_equal(index_ticket_take(g->s, g->a, index_rig_hash(g, 2), &out), 0);
+}
+
+static void
 the_sweep_takes_what_is_over_and_keeps_invites_a_month_more(void **state)
 {
 	struct index_rig *g = *state;
@@ -234,6 +254,7 @@ main(void)
 		TEST(a_new_password_ends_the_users_sessions_alone),
 		TEST(a_session_lives_up_to_its_expiry_and_moves_it_when_refreshed),
 		TEST(an_invite_is_accepted_once),
+		TEST(a_ticket_is_taken_once_whatever_it_is_good_for),
 		TEST(the_sweep_takes_what_is_over_and_keeps_invites_a_month_more),
 		TEST(a_list_survives_every_failed_allocation),
 	};
