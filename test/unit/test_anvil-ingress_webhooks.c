@@ -214,15 +214,14 @@ expect_refused(enum http_code why)
 /* ---- what a shard may say ---- */
 
 static const struct webhook_config config = { .instance_url = "https://git.example.org" };
-static const struct webhook_row row = { .webhook_id = WEBHOOK,
-	.provider = PROVIDER_GITEA,
-	.enabled = 1,
-	.config = &config,
-	.created_at = 1,
-	.updated_at = 2 };
+#define ROW                                                                      \
+	{                                                                        \
+		.webhook_id = WEBHOOK, .provider = PROVIDER_GITEA, .enabled = 1, \
+		.config = &config, .created_at = 1, .updated_at = 2              \
+	}
 static const struct delivery_row deliveries[3];
 static const struct webhook_entry entry = {
-	.webhook = row, .deliveries = deliveries, .ndeliveries = 3
+	.webhook = ROW, .deliveries = deliveries, .ndeliveries = 3
 };
 
 static const struct webhook_list_result listed = { .kind = WEBHOOK_LIST_LIST,
@@ -230,7 +229,7 @@ static const struct webhook_list_result listed = { .kind = WEBHOOK_LIST_LIST,
 static const struct webhook_list_result listed_none = { .kind = WEBHOOK_LIST_LIST };
 static const struct webhook_list_result listed_unknown = { .kind = WEBHOOK_LIST_NOT_FOUND };
 static const struct webhook_update_result updated = { .kind = WEBHOOK_UPDATE_UPDATED,
-	.u.updated = { row } };
+	.u.updated = { ROW } };
 static const struct webhook_update_result updated_none = { .kind = WEBHOOK_UPDATE_NO_WEBHOOK };
 static const struct webhook_update_result updated_bad = { .kind = WEBHOOK_UPDATE_BAD_CONFIG,
 	.u.bad_config = { "It does not fit." } };
@@ -239,12 +238,12 @@ static const struct webhook_update_result updated_unknown = { .kind =
 static const struct webhook_update_result updated_moved = { .kind = WEBHOOK_UPDATE_MOVED,
 	.u.moved = { .shard = 5 } };
 static const struct webhook_create_result created = { .kind = WEBHOOK_CREATE_CREATED,
-	.u.created = { row } };
+	.u.created = { ROW } };
 static const struct webhook_create_result created_exists = { .kind = WEBHOOK_CREATE_EXISTS };
 static const struct webhook_create_result created_bad = { .kind = WEBHOOK_CREATE_BAD_CONFIG,
 	.u.bad_config = { "It does not fit." } };
 static const struct webhook_rotate_result rotated = { .kind = WEBHOOK_ROTATE_ROTATED,
-	.u.rotated = { row } };
+	.u.rotated = { ROW } };
 static const struct webhook_rotate_result rotated_none = { .kind = WEBHOOK_ROTATE_NO_WEBHOOK };
 static const struct webhook_remove_result removed = { .kind = WEBHOOK_REMOVE_REMOVED };
 static const struct webhook_remove_result removed_none = { .kind = WEBHOOK_REMOVE_NO_WEBHOOK };

@@ -54,8 +54,7 @@ static const struct refusal_row refusals[] = {
 	    .client_address = "192.0.2.1",
 	    .count = 3 },
 };
-static const struct webhook_entry entry = { .webhook = row,
-	.deliveries = deliveries,
+static const struct webhook_entry entry = { .deliveries = deliveries,
 	.ndeliveries = ARRAY_LEN(deliveries),
 	.refusals = refusals,
 	.nrefusals = ARRAY_LEN(refusals) };
