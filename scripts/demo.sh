@@ -1,6 +1,9 @@
 #!/bin/bash
-# demo.sh: a whole anvil in a scratch directory, and one run from the first curl to its end.
+# demo.sh: a whole anvil in a scratch directory, and one push from its delivery to the end of
+# its run.
 #
+# The forge is played by nginx with git-http-backend, and by curl, which delivers the push as
+# Gitea would.
 # On a terminal it stays up until Ctrl-C; without one, or with DEMO_EXIT=1, it stops everything
 # and exits 0 if and only if the run passed.  Nothing is left behind either way.
 set -euo pipefail
@@ -27,6 +30,7 @@ die() {
 # ---- the end, however it comes ----
 
 dir='' pid='' log=''
+forge=()	# pids of what plays the forge
 gone() { ! kill -0 "$pid" 2>/dev/null; }
 wait_until() {	# SECONDS COMMAND...: polls, since bash cannot wait for everything
 	local end=$((SECONDS + $1))
@@ -43,6 +47,7 @@ stop() {
 		wait_until 20 gone || kill -KILL "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	fi
+	[ ${#forge[@]} = 0 ] || kill "${forge[@]}" 2>/dev/null || true
 	[ -z "$dir" ] || rm -rf "$dir"
 }
 trap stop EXIT
@@ -67,9 +72,11 @@ if [ "$(id -u)" = 0 ]; then
 	bin=$dir/bin
 fi
 
+is_free() { ! (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
 make_repository() {
-	local repo=$dir/hello
-	mkdir "$repo"
+	local repo=$dir/git/hello
+	mkdir -p "$repo"
 	cat >"$repo/picture.c" <<-'C'
 		#include <complex.h>
 		#include <stdio.h>
@@ -123,6 +130,60 @@ make_repository() {
 		commit -q -m "Paint a picture"
 }
 
+# The forge's side of it: the repository at $forge_url/hello, for everyone who can reach the
+# loopback address.
+start_forge() {
+	local port as=()
+	for port in $(shuf -i 20000-32000 -n 5); do
+		is_free "$port" && break
+	done
+	forge_url=http://127.0.0.1:$port
+	mkdir "$dir/forge"
+	cat >"$dir/forge/nginx.conf" <<-CONF
+		daemon off;
+		worker_processes 1;
+		pid $dir/forge/nginx.pid;
+		error_log $dir/forge/error.log;
+		events { worker_connections 64; }
+		http {
+			access_log off;
+			client_body_temp_path $dir/forge/body;
+			fastcgi_temp_path $dir/forge/fastcgi;
+			proxy_temp_path $dir/forge/proxy;
+			uwsgi_temp_path $dir/forge/uwsgi;
+			scgi_temp_path $dir/forge/scgi;
+			server {
+				listen 127.0.0.1:$port;
+				location / {
+					fastcgi_pass unix:$dir/forge/git.sock;
+					fastcgi_param SCRIPT_FILENAME $(git --exec-path)/git-http-backend;
+					fastcgi_param GIT_PROJECT_ROOT $dir/git;
+					fastcgi_param GIT_HTTP_EXPORT_ALL 1;
+					fastcgi_param PATH_INFO \$uri;
+					fastcgi_param QUERY_STRING \$query_string;
+					fastcgi_param REQUEST_METHOD \$request_method;
+					fastcgi_param CONTENT_TYPE \$content_type;
+					fastcgi_param CONTENT_LENGTH \$content_length;
+					fastcgi_param HTTP_GIT_PROTOCOL \$http_git_protocol;
+				}
+			}
+		}
+	CONF
+	if [ -n "$user" ]; then
+		chown -R "$user:" "$dir"
+		as=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups)
+	fi
+	"${as[@]}" fcgiwrap -s "unix:$dir/forge/git.sock" >"$dir/forge/log" 2>&1 </dev/null &
+	forge+=($!)
+	"${as[@]}" nginx -p "$dir/forge" -c "$dir/forge/nginx.conf" -e "$dir/forge/error.log" \
+		>>"$dir/forge/log" 2>&1 </dev/null &
+	forge+=($!)
+	wait_until 10 forge_answers || die "nginx does not answer at $forge_url: $(cat "$dir/forge/error.log")"
+}
+forge_answers() {
+	[[ $(curl -s --max-time 2 "$forge_url/hello/info/refs?service=git-upload-pack" | tr -d '\0') == *refs/heads/main* ]]
+}
+
 write_config() {	# PORT
 	cat >"$dir/anvil.yml" <<-YML
 		version: 1
@@ -132,12 +193,10 @@ write_config() {	# PORT
 		keys_file: "$dir/keys.json"
 		listen: ["127.0.0.1:$1"]
 		public_url: http://127.0.0.1:$1
-		repositories: {allow_local: true}
+		repositories: {allow_http: true, allow_private_hosts: true}
 		runs: {min_free_bytes: 67108864}
 	YML
 }
-
-is_free() { ! (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # ---- start ----
 
@@ -167,15 +226,15 @@ ctl() { "$bin/anvilctl" -d "$dir/run" "$@"; }
 # ---- the API, by curl ----
 
 session=
-api() {	# PATH [BODY]: shows the command, leaves the answer in $answer
+api() {	# PATH [BODY [METHOD]]: shows the command, leaves the answer in $answer
 	local auth=() shown=$url$1
 	if [ -n "$session" ]; then
 		auth=(-H "Authorization: Bearer $session")
 		shown="-H \"Authorization: Bearer \$SESSION\" $shown"
 	fi
-	if [ $# = 2 ]; then
-		auth+=(--json "$2")
-		shown+=" --json '${2//$password/\$PASSWORD}'"
+	if [ $# -ge 2 ]; then
+		auth+=(--json "$2" ${3:+-X "$3"})
+		shown="${3:+-X $3 }$shown --json '${2//$password/\$PASSWORD}'"
 	fi
 	show "curl $shown"
 	answer=$(curl -s -S "${auth[@]}" "$url$1") || die "no answer from $url$1"
@@ -185,6 +244,20 @@ api() {	# PATH [BODY]: shows the command, leaves the answer in $answer
 }
 field() {	# NAME: the first string of that name in $answer
 	sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" <<<"${answer//,/,$'\n'}" | head -n 1
+}
+
+# deliver BODY: a delivery of a push, signed as Gitea signs it.
+deliver() {
+	local to=$url/api/public/hooks/gitea/demo/hello signature id
+	signature=$(printf %s "$1" | openssl dgst -sha256 -hmac "$secret" | sed 's/.* //')
+	id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+	show "curl $to -H 'X-Gitea-Event: push' -H 'X-Gitea-Signature: ${signature:0:12}...' ... --json '$1'"
+	answer=$(curl -s -S -H "X-Gitea-Event: push" -H "X-Gitea-Delivery: $id" \
+		-H "X-Gitea-Signature: $signature" --json "$1" "$to") || die "no answer from $to"
+	case $answer in
+	*'"outcome":"accepted"'*) ;;
+	*) die "$to answered: $answer" ;;
+	esac
 }
 
 is_painting() {
@@ -218,6 +291,7 @@ show_tree() {
 # ---- the show ----
 
 make_repository
+start_forge
 start
 say "anvil is up at $url"
 ctl ps
@@ -227,13 +301,19 @@ password=$(head -c 12 /dev/urandom | base64 | tr '+/' 'xy')
 show "anvilctl user bootstrap demo $email"
 ctl user bootstrap demo $email <<<"$password"
 
-say "A session, a project, a run"
+say "A session, a project, a webhook"
 api /api/public/auth/login "{\"email\":\"$email\",\"password\":\"$password\"}"
 session=$(field sessionId)
 api /api/private/projects \
-	"{\"projectSlug\":\"hello\",\"name\":\"Hello\",\"repoUrl\":\"file://$dir/hello\",\"defaultBranch\":\"main\"}"
+	"{\"projectSlug\":\"hello\",\"name\":\"Hello\",\"repoUrl\":\"$forge_url/hello\",\"defaultBranch\":\"main\"}"
 project=$(field id)
-api "/api/private/projects/$project/runs" '{}'
+api "/api/private/projects/$project/webhooks/gitea" \
+	"{\"enabled\":true,\"config\":{\"instanceUrl\":\"$forge_url\"}}" PUT
+secret=$(field generatedSecret)
+
+say "A push, as a forge tells of it"
+commit=$(git -C "$dir/git/hello" -c safe.directory='*' rev-parse HEAD)
+deliver "{\"ref\":\"refs/heads/main\",\"after\":\"$commit\",\"repository\":{\"clone_url\":\"$forge_url/hello.git\"}}"
 run=$(field runId)
 echo "$run"
 
@@ -256,6 +336,7 @@ if [ -n "$stay" ]; then
 		  curl -H "Authorization: Bearer \$SESSION" $url/api/private/runs/$run/log
 		  export ANVIL_RUNTIME_DIR=$dir/run PATH=$bin:\$PATH
 		  anvilctl why $run
+		  anvilctl deliveries demo/hello
 		  anvilctl run demo/hello --watch
 		  anvilctl --help
 		  less $log
