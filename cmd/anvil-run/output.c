@@ -252,8 +252,8 @@ on_readable(void *arg, int fd, enum watch_what what)
 		actor_watch_pause(s->watch);
 		s->paused = 1;
 	}
-	if (!actor_timer_is_set(o->flush))
-		(void)actor_timer_set(o->flush, OUTPUT_FLUSH_MS);
+	if (!actor_timer_is_set(o->flush) && actor_timer_set(o->flush, OUTPUT_FLUSH_MS) < 0)
+		o->flushing = 1; /* Sooner, then. */
 	push_if_due(o);
 }
 

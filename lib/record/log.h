@@ -31,8 +31,9 @@ struct record_row {
 };
 
 /* Stores a batch in one transaction and gives each row its seq.  A large one says that the
- * run is ahead of us: its text is archived faster and less tightly.
- * 0, E_FULL, E_NOMEM, E_STORAGE: nothing was stored; E_ILLEGAL after the run's end. */
+ * run is ahead of us: its text is archived faster and less tightly, and has no other place
+ * (pack.h), up to the cap.
+ * 0, E_FULL, E_NOMEM, E_STORAGE, E_SYS: nothing was stored; E_ILLEGAL after the run's end. */
 int record_append(struct record *r, struct record_row *rows, size_t n);
 /* One system line: redacted, made UTF-8, ended by a newline, cut into chunks. */
 int record_note(struct record *r, int64_t step, const char *text, int64_t now_ms);
@@ -55,8 +56,9 @@ int record_log_get(struct record *r, struct record_log *ret);
 /* 1 once the cap has been reached. */
 int record_is_capped(const struct record *r);
 
-/* Hot rows from ${from_seq} (or first_seq) on, while they fit ${max_bytes}, at least one.
- * They live in ${a}. */
+/* Hot rows from ${from_seq} (or first_seq) on, while they fit ${max_bytes}, at least one,
+ * without a gap.  They live in ${a}.  The chunk of one whose text power loss has taken says
+ * so. */
 int record_rows_get(struct record *r, struct arena *a, int64_t from_seq, size_t max_bytes,
     struct record_row **ret, size_t *ret_n);
 /* The newest whole rows within ${log_bytes} of text and RECORD_DETAIL_BYTES of JSON,
