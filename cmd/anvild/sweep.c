@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 
 #define RETENTION_ROWS 100 /* of a look, so that no turn is long */
 #define DAY_MS         86400000
+#define KILL_TRIES     20
+#define KILL_AGAIN_MS  10
 
 struct sweep {
 	struct supervisor *sup;
@@ -37,6 +40,7 @@ struct job {
 	const char *names[4]; /* ends with NULL                             */
 	char name[64];        /* storage of a name that is not constant     */
 	char run_id[ID_SIZE]; /* "": nothing to note when it is done         */
+	int kills;            /* first what a killed run left running       */
 	int failed;
 };
 
@@ -53,6 +57,9 @@ job_work(void *arg)
 	struct job *j = arg;
 	CLEANUP(io_closep) int dir = io_open_dir(AT_FDCWD, j->parent);
 
+	/* What still runs would go on writing. */
+	for (int i = 0; i < KILL_TRIES && j->kills && sandbox_sweep() != 0; i++)
+		(void)poll(NULL, 0, KILL_AGAIN_MS);
 	if (dir < 0) {
 		j->failed = errno == ENOENT ? 0 : E_SYS;
 		return;
@@ -112,6 +119,7 @@ sweep_leftovers(struct sweep *w, const char *run_id)
 	j->names[0] = "ws";
 	j->names[1] = "tmp";
 	j->names[2] = "home";
+	j->kills = 1;
 	remove_later(w, j);
 }
 
