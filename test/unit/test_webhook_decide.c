@@ -44,33 +44,33 @@ a_configuration_fits_the_repositories_under_it(void **state)
 {
 	static const struct {
 		enum provider provider;
-		const char *instance, *url;
 		int fits;
+		const char *instance, *url;
 	} rows[] = {
-		{ PROVIDER_GITHUB, NULL, "https://github.com/a/b", 1 },
-		{ PROVIDER_GITHUB, NULL, "https://github.com.evil.example/a/b", 0 },
-		{ PROVIDER_GITHUB, NULL, "https://github.com:8443/a/b", 0 },
-		{ PROVIDER_GITHUB, NULL, "http://github.com/a/b", 0 },
-		{ PROVIDER_GITHUB, NULL, "https://gitlab.com/a/b", 0 },
-		{ PROVIDER_GITHUB, "https://github.com", "https://github.com/a/b", 0 },
-		{ PROVIDER_GITLAB, NULL, "https://gitlab.com/g/s/p", 1 },
-		{ PROVIDER_GITLAB, NULL, "https://gitlab.example.com/g/p", 0 },
-		{ PROVIDER_GITLAB, "https://gitlab.com", "https://gitlab.com/g/p", 1 },
-		{ PROVIDER_GITLAB, "https://gitlab.example.com", "https://gitlab.com/g/p", 0 },
-		{ PROVIDER_GITLAB, "https://git.example.com/lab",
-		    "https://git.example.com/lab/p", 1 },
-		{ PROVIDER_GITLAB, "https://git.example.com/lab",
-		    "https://git.example.com/labs/p", 0 },
-		{ PROVIDER_GITLAB, "https://git.example.com/lab", "https://git.example.com/lab",
-		    0 },
-		{ PROVIDER_GITLAB, "https://git.example.com/lab",
-		    "https://git.example.com/Lab/p", 0 },
-		{ PROVIDER_GITEA, NULL, "https://gitea.example.com/a/b", 0 },
-		{ PROVIDER_GITEA, "https://gitea.example.com:8443/git",
-		    "https://gitea.example.com:8443/git/a/b", 1 },
-		{ PROVIDER_GITEA, "https://gitea.example.com",
-		    "https://gitea.example.com:8443/a/b", 0 },
-		{ PROVIDER_GITEA, "https://github.com", "https://github.com/a/b", 1 },
+		{ PROVIDER_GITHUB, 1, NULL, "https://github.com/a/b" },
+		{ PROVIDER_GITHUB, 0, NULL, "https://github.com.evil.example/a/b" },
+		{ PROVIDER_GITHUB, 0, NULL, "https://github.com:8443/a/b" },
+		{ PROVIDER_GITHUB, 0, NULL, "http://github.com/a/b" },
+		{ PROVIDER_GITHUB, 0, NULL, "https://gitlab.com/a/b" },
+		{ PROVIDER_GITHUB, 0, "https://github.com", "https://github.com/a/b" },
+		{ PROVIDER_GITLAB, 1, NULL, "https://gitlab.com/g/s/p" },
+		{ PROVIDER_GITLAB, 0, NULL, "https://gitlab.example.com/g/p" },
+		{ PROVIDER_GITLAB, 1, "https://gitlab.com", "https://gitlab.com/g/p" },
+		{ PROVIDER_GITLAB, 0, "https://gitlab.example.com", "https://gitlab.com/g/p" },
+		{ PROVIDER_GITLAB, 1, "https://git.example.com/lab",
+		    "https://git.example.com/lab/p" },
+		{ PROVIDER_GITLAB, 0, "https://git.example.com/lab",
+		    "https://git.example.com/labs/p" },
+		{ PROVIDER_GITLAB, 0, "https://git.example.com/lab",
+		    "https://git.example.com/lab" },
+		{ PROVIDER_GITLAB, 0, "https://git.example.com/lab",
+		    "https://git.example.com/Lab/p" },
+		{ PROVIDER_GITEA, 0, NULL, "https://gitea.example.com/a/b" },
+		{ PROVIDER_GITEA, 1, "https://gitea.example.com:8443/git",
+		    "https://gitea.example.com:8443/git/a/b" },
+		{ PROVIDER_GITEA, 0, "https://gitea.example.com",
+		    "https://gitea.example.com:8443/a/b" },
+		{ PROVIDER_GITEA, 1, "https://github.com", "https://github.com/a/b" },
 	};
 
 	(void)state;
