@@ -179,6 +179,13 @@ ctl_try(struct ctl *ctl, const char *to, const struct codec_type *params_type,
 	    ctl->client, to, m, params, ctl->deadline_ms, &ctl->reply, ret_result);
 }
 
+int
+ctl_notify(
+    struct ctl *ctl, const char *to, const struct codec_type *params_type, const void *params)
+{
+	return client_notify_as(ctl->client, to, find_contract(params_type), params);
+}
+
 static void
 print_issues(const json_t *data)
 {

@@ -49,8 +49,17 @@ int ctl_open(struct ctl *ctl);
 #define CTL_CALL(ctl, to, method, params, result) \
 	ctl_explain((ctl), (to), CTL_TRY(ctl, to, method, params, result))
 
+/* A notification to an actor that is connected: 0 or an error. */
+#define CTL_NOTIFY(ctl, to, method, params)                               \
+	__extension__({                                                   \
+		const struct method##_params *params_ = (params);         \
+		ctl_notify((ctl), (to), &method##_params_codec, params_); \
+	})
+
 int ctl_try(struct ctl *ctl, const char *to, const struct codec_type *params_type,
     const void *params, void *ret_result);
+int ctl_notify(
+    struct ctl *ctl, const char *to, const struct codec_type *params_type, const void *params);
 /* Prints why the last call, to ${to}, ended with ${err}; 0 for 0. */
 int ctl_explain(struct ctl *ctl, const char *to, int err);
 

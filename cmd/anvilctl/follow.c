@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gen/ingress.h"
 #include "gen/project.h"
 #include "gen/run.h"
 #include "gen/supervisor.h"
@@ -20,6 +21,12 @@ struct follower {
 	int mid_line;    /* The last piece ended inside a line. */
 	int told_queued; /* The wait has been announced.        */
 	enum run_status status;
+	struct mono_time good; /* When it last went well. */
+	/* While the run tells us of what it stores. */
+	struct arena *arena; /* Owned: for events. */
+	int listening;       /* Events are those of our subscription. */
+	int ended;           /* That was all. */
+	int behind;          /* The next lines are in the full log alone. */
 };
 
 static int
@@ -65,9 +72,10 @@ print_piece(struct follower *f, const char *p, size_t n)
 
 /* ---- asking ---- */
 
-/* The log from where we are to its present end.  0 or an error. */
+/* The log from where we are to its present end.  *ret_seq: the line that comes next.
+ * 0 or an error. */
 static int
-read_log(struct follower *f)
+read_log(struct follower *f, int64_t *ret_seq)
 {
 	struct run_read_log_params params = { .max_bytes = PIECE_BYTES };
 	struct run_read_log_result piece;
@@ -81,12 +89,13 @@ read_log(struct follower *f)
 			return r;
 		if (!f->ctl->json)
 			print_piece(f, piece.u.text.text.p, piece.u.text.text.n);
-		if (piece.u.text.next_byte <= f->at)
-			break;
+		if (piece.u.text.next_byte <= f->at && !piece.u.text.has_next_seq)
+			return E_CORRUPT;
 		f->at = piece.u.text.next_byte;
 		client_forget(f->ctl->client);
-	} while (!piece.u.text.complete);
+	} while (!piece.u.text.has_next_seq);
 	(void)fflush(stdout);
+	*ret_seq = piece.u.text.next_seq;
 	return 0;
 }
 
@@ -96,13 +105,107 @@ ask_run(struct follower *f)
 {
 	struct run_get_detail_params params = { .log_bytes = 0 };
 	struct run_get_detail_result detail = { .kind = 0 };
+	int64_t seq;
 	int r = CTL_TRY(f->ctl, f->address, run_get_detail, &params, &detail);
 
 	if (r < 0)
 		return r;
 	f->status = detail.u.detail.run.status;
-	return read_log(f);
+	return read_log(f, &seq);
 }
+
+/* ---- being told ---- */
+
+/* Lines, in order, from the one behind what we have.  Returns the newest, or 0. */
+static int64_t
+take_items(struct follower *f, const struct run_item *items, size_t n)
+{
+	int64_t seq = 0;
+
+	for (size_t i = 0; i < n && !f->behind; i++) {
+		const struct run_item *item = &items[i];
+
+		if (item->type == RUN_ITEM_TYPE_END)
+			f->ended = 1;
+		if (item->type == RUN_ITEM_TYPE_GAP)
+			f->behind = 1;
+		if (item->type == RUN_ITEM_TYPE_STATE && item->run != NULL)
+			f->status = item->run->status;
+		if (item->type != RUN_ITEM_TYPE_LOG || item->event == NULL)
+			continue;
+		if (!f->ctl->json)
+			print_piece(f, item->event->chunk.p, item->event->chunk.n);
+		f->at += (int64_t)item->event->chunk.n;
+		seq = item->event->seq;
+	}
+	(void)fflush(stdout);
+	return seq;
+}
+
+static void
+on_event(void *arg, const char *address, const char *method, const json_t *params)
+{
+	struct follower *f = arg;
+	struct run_events_params events = { .subscription = 0 };
+	struct codec codec;
+	struct run_ack_params ack;
+
+	if (!f->listening || strcmp(address, f->address) != 0 ||
+	    strcmp(method, "run.events") != 0)
+		return;
+	codec_init(&codec, f->arena, NULL);
+	codec.lenient = 1;
+	/* What cannot be read is in the full log. */
+	if (run_events_params_decode(&codec, params, &events) < 0)
+		f->behind = 1;
+	ack = (struct run_ack_params) { events.subscription,
+		take_items(f, events.items, events.nitems) };
+	if (ack.seq != 0)
+		(void)CTL_NOTIFY(f->ctl, f->address, run_ack, &ack);
+	arena_reset(f->arena);
+}
+
+/* Lines from ${seq} on until the end, or until they are no longer to be had so. */
+static int
+listen(struct follower *f, int64_t seq)
+{
+	struct run_subscribe_params params = { 1, seq };
+	struct run_subscribe_result answer = { .kind = 0 };
+	struct run_unsubscribe_params stop;
+	struct run_unsubscribe_result stopped = { .kind = 0 };
+	int r;
+
+	f->ended = f->behind = 0;
+	f->listening = 1;
+	r = CTL_TRY(f->ctl, f->address, run_subscribe, &params, &answer);
+	stop.subscription = answer.u.ok.subscription;
+	client_forget(f->ctl->client);
+	while (r == 0 && !f->ended && !f->behind) {
+		r = client_wait(f->ctl->client, f->address);
+		f->good = clock_mono();
+	}
+	f->listening = 0;
+	if (r == 0 && f->behind)
+		r = CTL_TRY(f->ctl, f->address, run_unsubscribe, &stop, &stopped);
+	return r;
+}
+
+/* The full log first, then what comes.  A run that has no store yet has no log. */
+static int
+watch(struct follower *f)
+{
+	int64_t seq = 1;
+	int r;
+
+	do {
+		r = read_log(f, &seq);
+		if (r == 0 || r == E_NOENT)
+			r = listen(f, seq);
+	} while (r == 0 && f->behind);
+	return r;
+}
+
+/* ---- the ledger, and who answers ---- */
 
 /* The ledger's word, for a run without a process. */
 static int
@@ -135,15 +238,15 @@ wake(struct follower *f)
 	if (client_connect(f->ctl->client, f->address) == 0)
 		return 1;
 	r = CTL_TRY(f->ctl, "supervisor", supervisor_serve_run, &params, &woken);
-	if (r < 0)
-		return r;
-	return woken.kind == SUPERVISOR_SERVE_RUN_LIVE ||
-	    woken.kind == SUPERVISOR_SERVE_RUN_SERVING;
+	if (r == 0 && woken.kind == SUPERVISOR_SERVE_RUN_BUSY)
+		r = E_BUSY;
+	return r < 0 ? r : woken.kind != SUPERVISOR_SERVE_RUN_ABSENT;
 }
 
-/* One look: 0 or an error; the address that failed is in ${ret_who}. */
+/* One look, which with ${until_end} may last as long as the run: 0 or an error; the address
+ * that failed is in ${ret_who}. */
 static int
-look(struct follower *f, const char **ret_who)
+look(struct follower *f, int until_end, const char **ret_who)
 {
 	int r = wake(f);
 
@@ -151,33 +254,48 @@ look(struct follower *f, const char **ret_who)
 	if (r < 0)
 		return r;
 	*ret_who = r == 1 ? f->address : f->run->shard;
-	return r == 1 ? ask_run(f) : ask_ledger(f);
+	if (r == 0)
+		return ask_ledger(f);
+	return until_end ? watch(f) : ask_run(f);
+}
+
+static int
+follow(struct follower *f, int until_end)
+{
+	f->good = clock_mono();
+	for (;;) {
+		const char *who = "";
+		int r = look(f, until_end, &who);
+		/* Processes are restarted, and a run that has ended leaves. */
+		int passing = err_retryable(r) || r == E_NOENT;
+
+		if (r < 0 && (!passing || mono_diff_ms(f->good, clock_mono()) > PATIENCE_MS))
+			return ctl_explain(f->ctl, who, r);
+		if (r == 0)
+			f->good = clock_mono();
+		if (r == 0 && (!until_end || is_over(f->status)))
+			return 0;
+		client_forget(f->ctl->client);
+		client_pause(f->ctl->client, FOLLOW_POLL_MS);
+	}
 }
 
 int
 follow_log(struct ctl *ctl, const struct place *run, int until_end, enum run_status *ret_status)
 {
 	struct follower f = { .ctl = ctl, .run = run, .status = RUN_STATUS_QUEUED };
-	struct mono_time good = clock_mono();
+	int r;
 
 	(void)snprintf(f.address, sizeof(f.address), "run/%s", run->run_id);
-	for (;;) {
-		const char *who = "";
-		int r = look(&f, &who);
-		/* Processes are restarted, and a run that has ended leaves. */
-		int passing = err_retryable(r) || r == E_NOENT;
-
-		if (r < 0 && (!passing || mono_diff_ms(good, clock_mono()) > PATIENCE_MS))
-			return ctl_explain(ctl, who, r);
-		if (r == 0)
-			good = clock_mono();
-		if (r == 0 && (!until_end || is_over(f.status)))
-			break;
-		client_forget(ctl->client);
-		client_pause(ctl->client, FOLLOW_POLL_MS);
-	}
+	f.arena = arena_new();
+	if (f.arena == NULL)
+		return ctl_fail_nomem();
+	client_on_event(ctl->client, on_event, &f);
+	r = follow(&f, until_end);
+	client_on_event(ctl->client, NULL, NULL);
+	arena_free(f.arena);
 	*ret_status = f.status;
-	return 0;
+	return r;
 }
 
 /* ---- the end ---- */
@@ -231,18 +349,37 @@ print_outcome(const struct ctl *ctl, const struct run_get_detail_detail *d)
 		(void)printf("\n");
 }
 
+/* 0 or an error, unexplained. */
+static int
+try_outcome(struct follower *f, struct run_get_detail_result *ret)
+{
+	struct run_get_detail_params params = { .log_bytes = 0 };
+	int r = wake(f);
+
+	*ret = (struct run_get_detail_result) { .kind = 0 };
+	if (r <= 0)
+		return r < 0 ? r : E_NOENT;
+	r = CTL_TRY(f->ctl, f->address, run_get_detail, &params, ret);
+	/* The process that has ended the run goes about now. */
+	return r == E_NOENT ? E_LINK : r;
+}
+
 int
 follow_outcome(struct ctl *ctl, const struct place *run)
 {
-	struct run_get_detail_params params = { .log_bytes = 0 };
-	struct run_get_detail_result detail = { .kind = 0 };
-	char address[RPC_ADDRESS_SIZE];
-	int r = resolve_wake(ctl, run->run_id, address);
+	struct follower f = { .ctl = ctl, .run = run };
+	struct mono_time limit = mono_add_ms(clock_mono(), PATIENCE_MS);
+	struct run_get_detail_result detail;
+	int r;
 
-	if (r == 0)
-		r = CTL_CALL(ctl, address, run_get_detail, &params, &detail);
-	if (r != 0)
-		return r;
+	(void)snprintf(f.address, sizeof(f.address), "run/%s", run->run_id);
+	while (err_retryable(r = try_outcome(&f, &detail)) &&
+	    mono_diff_us(clock_mono(), limit) > 0)
+		client_pause(ctl->client, FOLLOW_POLL_MS);
+	if (r == E_NOENT)
+		return resolve_wake(ctl, run->run_id, f.address); /* which says why */
+	if (r < 0)
+		return ctl_explain(ctl, f.address, r);
 	if (ctl->json) {
 		r = ctl_print_json(ctl, NULL);
 	} else {
