@@ -87,7 +87,7 @@ why_run(struct ctl *ctl, const struct args *args)
 	struct run_get_detail_result detail = { .kind = 0 };
 	const json_t *history, *steps = NULL;
 	struct project_why_params params;
-	struct why w = { NULL };
+	struct why w = { .history = NULL };
 	struct place run;
 	int r = resolve_run(ctl, args->words[0], &run);
 
