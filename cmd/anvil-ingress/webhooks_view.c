@@ -145,7 +145,7 @@ fault_of(enum http_code code, const struct webhooks_asked *asked)
 	if (code != HTTP_CODE_INVALID_WEBHOOK_PROVIDER_CONFIG)
 		return (struct fault) { NULL, NULL };
 	if (asked->provider == PROVIDER_GITHUB)
-		return (struct fault) { asked->instance_url != NULL ? "config" : NULL, "null" };
+		return (struct fault) { asked->instance_url != NULL ? "config" : NULL, "Null" };
 	if (asked->instance_url != NULL)
 		return (struct fault) { "config.instanceUrl", "InstanceUrl" };
 	return (struct fault) { "config", "Object" };

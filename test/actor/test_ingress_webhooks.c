@@ -181,7 +181,7 @@ the_configuration_has_to_fit_forge_and_repository(void **state)
 	assert_string_equal(edge_issues(g), "config.instanceUrl:InstanceUrl");
 	edge_refused(
 	    g, 400, code, "PUT", of(hub, "github"), edge_fmt(url, "https://github.com"));
-	assert_string_equal(edge_issues(g), "config:null");
+	assert_string_equal(edge_issues(g), "config:Null");
 	edge_refused(g, 400, code, "PUT", of(hub, "gitlab"),
 	    "{\"enabled\":true,\"secret\":\"s\",\"config\":null}");
 	(void)edge_ask(g, 201, "PUT", of(own, "gitea"),

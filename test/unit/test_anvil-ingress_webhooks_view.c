@@ -164,7 +164,7 @@ each_refusal_names_the_field_at_fault(void **state)
 		    "{\"issues\":[{\"path\":\"secret\",\"expected\":\"absent\","
 		    "\"message\":\"no \\\"x\\\"\"}]}" },
 		{ HTTP_CODE_INVALID_WEBHOOK_PROVIDER_CONFIG, { PROVIDER_GITHUB, url },
-		    "{\"issues\":[{\"path\":\"config\",\"expected\":\"null\","
+		    "{\"issues\":[{\"path\":\"config\",\"expected\":\"Null\","
 		    "\"message\":\"no \\\"x\\\"\"}]}" },
 		{ HTTP_CODE_INVALID_WEBHOOK_PROVIDER_CONFIG, { PROVIDER_GITHUB, NULL }, "" },
 		{ HTTP_CODE_INVALID_WEBHOOK_PROVIDER_CONFIG, { PROVIDER_GITLAB, url },
