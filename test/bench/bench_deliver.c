@@ -104,7 +104,7 @@ real_body(struct body *b, const char *branch)
 		    urls[i]);
 	n += (size_t)snprintf(b->text + n, sizeof(b->text) - n,
 	    ",\"topics\":[],\"size\":21,\"fork\":false,\"license\":null},\"commits\":[");
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < 11; i++)
 		n += (size_t)snprintf(b->text + n, sizeof(b->text) - n,
 		    "%s{\"id\":\"%040zx\",\"distinct\":true,\"message\":\"Mend the flux of \\u00fc"
 		    " and \\\"quotes\\\" in part %zu\\n\\nAs it was found in the field.\","
@@ -136,10 +136,10 @@ next_delivery(void *arg, size_t *ret_n)
 	buf_printf(&d->text,
 	    "POST /api/public/hooks/github/bench/p%lu HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
 	    "Content-Type: application/json\r\nUser-Agent: GitHub-Hookshot/044aadd\r\n"
-	    "X-GitHub-Event: push\r\nX-GitHub-Delivery: %s-%012lu\r\n"
+	    "X-GitHub-Event: push\r\nX-GitHub-Delivery: %s-%zu-%012lu\r\n"
 	    "X-Hub-Signature-256: %s\r\nContent-Length: %zu\r\n\r\n",
-	    id % d->nprojects, d->port, d->again ? "again" : "fresh", id, d->body->signature,
-	    d->body->n);
+	    id % d->nprojects, d->port, d->again ? "again" : "fresh", d->body->n, id,
+	    d->body->signature, d->body->n);
 	buf_add(&d->text, d->body->text, d->body->n);
 	must(!d->text.failed);
 	*ret_n = d->text.len;
