@@ -284,12 +284,17 @@ answer_error_details(
 }
 
 void
-answer_error_allow(struct exchange *x, const char *allow)
+answer_error_with(struct exchange *x, enum http_code code, const char *name, const char *value)
 {
 	http_answer_clear(x->req);
-	http_answer_add(x->req, "Allow", allow);
-	send_error(
-	    x, HTTP_CODE_METHOD_NOT_ALLOWED, message_of(HTTP_CODE_METHOD_NOT_ALLOWED), NULL);
+	http_answer_add(x->req, name, value);
+	send_error(x, code, message_of(code), NULL);
+}
+
+void
+answer_error_allow(struct exchange *x, const char *allow)
+{
+	answer_error_with(x, HTTP_CODE_METHOD_NOT_ALLOWED, "Allow", allow);
 }
 
 void

@@ -1,6 +1,7 @@
 /* index.*: what shards tell the index (project 13). */
 #include <string.h>
 
+#include "cmd/anvil-ingress/hub_row.h"
 #include "cmd/anvil-ingress/ingress.h"
 #include "cmd/anvil-ingress/rows.h"
 #include "gen/ingress.h"
@@ -33,7 +34,6 @@ index_upsert_runs(struct ingress *in, struct turn *t, const struct index_upsert_
 	struct upsert_result *results = arena_calloc(t->arena, p->nrows, sizeof(*results));
 	int r;
 
-	(void)in;
 	if (results == NULL)
 		return E_NOMEM;
 	for (size_t i = 0; i < p->nrows; i++) {
@@ -41,6 +41,7 @@ index_upsert_runs(struct ingress *in, struct turn *t, const struct index_upsert_
 		results[i].kind = upsert_one(t, &p->rows[i], &r);
 		if (r < 0)
 			return r;
+		hub_row_changes(in, t, p->rows[i].run_id);
 	}
 	ret->kind = INDEX_UPSERT_RUNS_OK;
 	ret->u.ok.results = results;

@@ -11,6 +11,7 @@
 #include "cmd/anvil-ingress/health.h"
 #include "cmd/anvil-ingress/hook_cache.h"
 #include "cmd/anvil-ingress/hook_refusal.h"
+#include "cmd/anvil-ingress/hub.h"
 #include "cmd/anvil-ingress/limiter.h"
 #include "cmd/anvil-ingress/links.h"
 #include "cmd/anvil-ingress/routes.h"
@@ -82,9 +83,11 @@ ingress_new(struct proc *p, struct config *config, size_t nlisten)
 	in->limit_address = limiter_new(
 	    config->limits_public_per_minute_per_address, LIMITER_KEYS_MAX);
 	in->runlinks = map_new();
+	in->hubs = map_new();
 	in->hook_cache = hook_cache_new(in);
 	if (in->limit_login == NULL || in->limit_accept == NULL || in->limit_address == NULL ||
-	    in->runlinks == NULL || in->hook_cache == NULL || read_keys(in) < 0)
+	    in->runlinks == NULL || in->hubs == NULL || in->hook_cache == NULL ||
+	    read_keys(in) < 0)
 		return ingress_free(in);
 	return in;
 }
@@ -181,12 +184,15 @@ ingress_free(struct ingress *in)
 	links_fail_all(in);
 	if (in->runlinks != NULL)
 		runlink_free_all(in);
+	if (in->hubs != NULL)
+		hub_free_all(in);
 	in->http = http_server_free(in->http);
 	drop_exchanges(in);
 	in->accepted = accepted_free(in->accepted);
 	in->hook_refusals = hook_refusals_free(in->hook_refusals);
 	in->hook_cache = hook_cache_free(in->hook_cache);
 	in->runlinks = map_free(in->runlinks);
+	in->hubs = map_free(in->hubs);
 	in->limit_login = limiter_free(in->limit_login);
 	in->limit_accept = limiter_free(in->limit_accept);
 	in->limit_address = limiter_free(in->limit_address);

@@ -63,6 +63,7 @@ struct ingress {
 	size_t nshards;                  /* Only grows. */
 	LIST_HEAD(, shard_call) calls;
 	struct map *runlinks; /* By run id: struct runlink. */
+	struct map *hubs;     /* By run id: struct hub.     */
 	struct health *health;
 	struct accepted *accepted; /* Rows on their way into the index. */
 	/* Deliveries of forges. */

@@ -5,10 +5,12 @@
 #include "cmd/anvil-ingress/exchange.h"
 #include "cmd/anvil-ingress/hook_cache.h"
 #include "cmd/anvil-ingress/hook_refusal.h"
+#include "cmd/anvil-ingress/hub.h"
 #include "cmd/anvil-ingress/ingress.h"
 #include "gen/ingress_methods.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
+#include "lib/base/map.h"
 #include "lib/base/mem.h"
 
 static const struct proc_option options[] = {
@@ -27,12 +29,14 @@ inspect(void *ctx, struct buf *out)
 	buf_printf(out,
 	    "{\"connections\":%zu,\"requests\":%llu,\"inFlight\":%zu,\"malformed\":%llu,"
 	    "\"timeouts\":%llu,\"cut\":%llu,\"exchanges\":%zu,\"shards\":%zu,\"keys\":%zu,"
-	    "\"webhooksCached\":%zu,\"webhookBodyBytes\":%zu,\"webhookRefusals\":%zu}",
+	    "\"webhooksCached\":%zu,\"webhookBodyBytes\":%zu,\"webhookRefusals\":%zu,"
+	    "\"runsWatched\":%zu,\"viewers\":%zu}",
 	    n.open, (unsigned long long)n.requests, n.in_flight,
 	    (unsigned long long)n.malformed, (unsigned long long)n.timeouts,
 	    (unsigned long long)n.cut, in->nexchanges, in->nshards,
 	    in->keys != NULL ? vault_keys_count(in->keys) : 0, hook_cache_count(in->hook_cache),
-	    in->hook_kept_bytes, hook_refusals_count(in->hook_refusals));
+	    in->hook_kept_bytes, hook_refusals_count(in->hook_refusals), map_count(in->hubs),
+	    hub_count_viewers(in));
 }
 
 static void
