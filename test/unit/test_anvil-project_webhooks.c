@@ -169,27 +169,35 @@ struct call {
 	const void *params;
 };
 
+static const char *
+ask(struct fix *f, int (*in_turn)(void *arg, struct turn *t), const void *params)
+{
+	struct call c = { f, params };
+	int r;
+
+	buf_reset(&f->answer);
+	r = actor_turn(f->a, 1, in_turn, &c);
+	if (r < 0)
+		buf_printf(&f->answer, "error %d", r);
+	settle(f);
+	return (const char *)buf_cstr(&f->answer);
+}
+
+#define IN_TURN(name)                                                         \
+	static int name##_in_turn(void *arg, struct turn *t)                  \
+	{                                                                     \
+		const struct call *c = arg;                                   \
+		struct name##_result res = { .kind = 0 };                     \
+		int r = name(&c->f->shard, t, c->params, &res);               \
+		return r < 0 ? r : name##_result_encode(&c->f->answer, &res); \
+	}
+
 /* ask_NAME(f, &params): the answer as JSON text; "error N" when there is none. */
 #define ASK(name)                                                                        \
-	static int name##_in_turn(void *arg, struct turn *t)                             \
-	{                                                                                \
-		const struct call *c = arg;                                              \
-		struct name##_result res = { .kind = 0 };                                \
-		int r = name(&c->f->shard, t, c->params, &res);                          \
-                                                                                         \
-		return r < 0 ? r : name##_result_encode(&c->f->answer, &res);            \
-	}                                                                                \
+	IN_TURN(name)                                                                    \
 	static const char *ask_##name(struct fix *f, const struct name##_params *params) \
 	{                                                                                \
-		struct call c = { f, params };                                           \
-		int r;                                                                   \
-                                                                                         \
-		buf_reset(&f->answer);                                                   \
-		r = actor_turn(f->a, 1, name##_in_turn, &c);                             \
-		if (r < 0)                                                               \
-			buf_printf(&f->answer, "error %d", r);                           \
-		settle(f);                                                               \
-		return (const char *)buf_cstr(&f->answer);                               \
+		return ask(f, name##_in_turn, params);                                   \
 	}
 
 ASK(webhook_create)
