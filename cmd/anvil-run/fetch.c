@@ -43,6 +43,8 @@ begin_batch(struct fetch_point *p, int64_t first)
 	if (b == NULL)
 		return NULL;
 	b->first = b->next = first;
+	/* Room for all of it at once: what grows to this size is copied, and mapped anew. */
+	(void)buf_reserve(&b->text, FETCH_BATCH_BYTES + 1024);
 	begin_text(&b->text);
 	STAILQ_INSERT_TAIL(&p->batches, b, entry);
 	return b;
