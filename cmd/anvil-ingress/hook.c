@@ -70,10 +70,12 @@ on_reloaded(struct hook_wait *w, enum hook_found v, struct hook_material *m)
 {
 	struct hook *h = hook_of(w);
 
+	log_set_request(http_req_id(h->x->req));
 	if (v == HOOK_FOUND)
 		work_again(h, m);
 	else
 		answer_error(h->x, v == HOOK_ABSENT ? HTTP_CODE_WEBHOOK_NOT_FOUND : w->why);
+	log_set_request("");
 }
 
 static void

@@ -23,7 +23,9 @@ head_init(struct head *h)
 void
 head_done(struct head *h)
 {
-	buf_done(&h->text);
+	/* Heads carry session ids, tickets and secrets of forges. */
+	if (h->text.data != NULL)
+		buf_wipe(&h->text);
 	free(h->fields);
 	h->fields = NULL;
 	h->nfields = h->fields_cap = 0;
