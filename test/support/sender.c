@@ -51,8 +51,7 @@ sender_push(enum provider provider, const char *branch, const char *sha)
 {
 	static const char *const repository[PROVIDER_COUNT] = {
 		"\"repository\":{\"full_name\":\"example/hello\"}",
-		"\"object_kind\":\"push\",\"project\":{\"git_http_url\":"
-		"\"https://gitlab.com/Example/Hello.git\"}",
+		"\"project\":{\"git_http_url\":\"https://gitlab.com/Example/Hello.git\"}",
 		"\"repository\":{\"clone_url\":\"https://git.example.com/Example/Hello.git\"}",
 	};
 
