@@ -70,13 +70,14 @@ pick(struct model *m, int n)
 	return (int)(m->random % (uint64_t)n);
 }
 
-#define SAME(m, got, want)                                                          \
-	do {                                                                        \
-		long long got_ = (long long)(got), want_ = (long long)(want);       \
-		if (got_ != want_)                                                  \
-			fail_msg("seed %llu, step %d: " #got " is %lld, not %lld",  \
-			    (unsigned long long)(m)->seed, (m)->step, got_, want_); \
-	} while (0)
+static void
+same(const struct model *m, const char *what, long long got, long long want)
+{
+	if (got != want)
+		fail_msg("seed %llu, step %d: %s is %lld, not %lld",
+		    (unsigned long long)m->seed, m->step, what, got, want);
+}
+#define SAME(m, got, want) same(m, #got, (long long)(got), (long long)(want))
 
 static void
 same_text(const struct model *m, const char *got, const char *want)
