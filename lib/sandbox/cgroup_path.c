@@ -85,7 +85,7 @@ split_mount(char *line, struct mount *m)
 	m->type = strtok_r(NULL, " ", &save);
 	(void)strtok_r(NULL, " ", &save);
 	m->options = strtok_r(NULL, " ", &save);
-	if (m->options == NULL)
+	if (m->options == NULL || m->root == NULL || m->at == NULL)
 		return -1;
 	unescape(m->root);
 	unescape(m->at);
