@@ -1,7 +1,8 @@
 /* GET /api/private/runs/{runId}/log: the whole text, piece by piece (http-api 9).
  *
  * One piece is asked for when the client has taken the one before, so that memory stays bounded
- * and a slow reader slows only itself. */
+ * and a slow reader slows only itself.  Who follows goes on with the lines that the hub of the
+ * run has, and reads again when these are too new. */
 #include <stddef.h>
 #include <string.h>
 
@@ -12,27 +13,33 @@
 #include "cmd/anvil-ingress/routes.h"
 #include "cmd/anvil-ingress/rows.h"
 #include "cmd/anvil-ingress/run_find.h"
+#include "cmd/anvil-ingress/viewer.h"
 #include "lib/base/err.h"
+#include "lib/base/id.h"
 #include "lib/base/log.h"
 
-#define PIECE_BYTES   262144
-#define UNSENT_LOW    65536
-#define LIVE_PAUSE_MS 250  /* between two looks at a run that has nothing new   */
-#define IDLE_PAUSE_MS 1000 /* ... that has not started                          */
-#define LOST_PAUSE_MS 100  /* after the connection to the run has gone          */
-#define LOST_MAX      20   /* Looks in a row that were lost before it is given up. */
+#define PIECE_BYTES     262144
+#define UNSENT_LOW      65536
+#define BEHIND_PAUSE_MS 20   /* The hub has newer lines than we do.           */
+#define IDLE_PAUSE_MS   1000 /* between two looks at a run that has no store. */
+#define LOST_PAUSE_MS   100  /* after the connection to the run has gone      */
+#define LOST_MAX        20   /* Looks in a row that were lost before it is given up. */
 
 /* In the exchange's arena. */
 struct textlog {
 	struct exchange *x;
 	struct run_known known;
 	int follow, download;
-	int begun;   /* The headers have left.             */
-	int stopped; /* Ingress ends.                      */
+	int begun;   /* The headers have left.                          */
+	int reading; /* A look is under way, whose callback points here. */
+	int over;    /* It ends with that look.                          */
 	int64_t from_byte;
 	int nlost;
 	struct runlink_want want;
 	struct actor_timer *timer; /* Owned. */
+	/* Of who follows. */
+	int joined; /* Has been in the hub. */
+	struct viewer viewer;
 };
 
 static void look(struct textlog *l);
@@ -43,6 +50,7 @@ drop(struct exchange *x)
 	struct textlog *l = x->work;
 
 	l->timer = actor_timer_free(l->timer);
+	viewer_leave(&l->viewer);
 }
 
 /* ---- the answer ---- */
@@ -65,6 +73,8 @@ static void
 end(struct textlog *l)
 {
 	begin(l);
+	actor_timer_stop(l->timer);
+	viewer_leave(&l->viewer);
 	l->x->answered = 1;
 	http_stream_end(l->x->req);
 }
@@ -73,6 +83,8 @@ end(struct textlog *l)
 static void
 give_up(struct textlog *l, enum http_code code)
 {
+	actor_timer_stop(l->timer);
+	viewer_leave(&l->viewer);
 	if (!l->begun) {
 		answer_error(l->x, code);
 		return;
@@ -81,16 +93,30 @@ give_up(struct textlog *l, enum http_code code)
 	http_stream_break(l->x->req);
 }
 
+/* Nothing may end the exchange while a callback of a look points into it. */
+static void
+give_up_soon(struct textlog *l)
+{
+	if (l->reading)
+		l->over = 1;
+	else
+		give_up(l, HTTP_CODE_RUN_UNAVAILABLE);
+}
+
 static void
 stop(struct exchange *x)
 {
-	struct textlog *l = x->work;
+	give_up_soon(x->work);
+}
 
-	l->stopped = 1;
-	if (actor_timer_is_set(l->timer)) {
-		actor_timer_stop(l->timer);
-		give_up(l, HTTP_CODE_RUN_UNAVAILABLE);
-	}
+static void
+on_gone(void *arg, struct http_req *req)
+{
+	struct textlog *l = arg;
+
+	(void)req;
+	if (!l->x->answered)
+		give_up_soon(l);
 }
 
 /* ---- waiting ---- */
@@ -104,7 +130,7 @@ on_timer(void *arg)
 static void
 look_after(struct textlog *l, int64_t ms)
 {
-	if (l->stopped || http_req_is_gone(l->x->req) || actor_timer_set(l->timer, ms) < 0)
+	if (actor_timer_set(l->timer, ms) < 0)
 		give_up(l, HTTP_CODE_RUN_UNAVAILABLE);
 }
 
@@ -117,30 +143,104 @@ lost(struct textlog *l)
 		look_after(l, LOST_PAUSE_MS);
 }
 
+/* ---- following ---- */
+
+static struct textlog *
+textlog_of_viewer(const struct viewer *v)
+{
+	char *p = (char *)(uintptr_t)v - offsetof(struct textlog, viewer);
+
+	return (struct textlog *)(void *)p;
+}
+
+static int
+viewer_send(struct viewer *v, struct http_blob *b)
+{
+	struct textlog *l = textlog_of_viewer(v);
+
+	l->from_byte += (int64_t)http_blob_len(b);
+	return http_stream_write_blob(l->x->req, b);
+}
+
+static size_t
+viewer_unsent(const struct viewer *v)
+{
+	return http_stream_unsent(textlog_of_viewer(v)->x->req);
+}
+
+static void
+on_room(void *arg, struct http_req *req)
+{
+	struct textlog *l = arg;
+
+	(void)req;
+	viewer_on_room(&l->viewer);
+}
+
+static void
+viewer_want(struct viewer *v, size_t low)
+{
+	struct textlog *l = textlog_of_viewer(v);
+
+	http_stream_want(l->x->req, low, on_room, l);
+}
+
+static void
+viewer_ended(struct viewer *v, enum viewer_end why)
+{
+	struct textlog *l = textlog_of_viewer(v);
+
+	/* A look finds out for itself that the run has ended. */
+	if (why != VIEWER_RUN_FINISHED)
+		give_up_soon(l);
+	else if (!l->reading)
+		end(l);
+}
+
+static void
+viewer_behind(struct viewer *v)
+{
+	struct textlog *l = textlog_of_viewer(v);
+
+	if (!l->reading)
+		look_after(l, BEHIND_PAUSE_MS);
+}
+
+static const struct viewer_ops follow_ops = { .format = MESSAGE_TEXT,
+	.send = viewer_send,
+	.unsent = viewer_unsent,
+	.want = viewer_want,
+	.end = viewer_ended,
+	.behind = viewer_behind };
+
+/* Goes on with the line ${seq}; 0: waits for the first one. */
+static void
+follow_from(struct textlog *l, int64_t seq)
+{
+	if (l->joined && l->viewer.hub == NULL) {
+		end(l);
+	} else if (l->joined) {
+		if (viewer_move(&l->viewer, seq) < 0)
+			look_after(l, BEHIND_PAUSE_MS);
+	} else {
+		l->joined = 1;
+		if (viewer_join(&l->viewer, l->x->in, &l->known, seq) < 0)
+			give_up(l, HTTP_CODE_OVERLOADED);
+	}
+}
+
 /* ---- reading ---- */
 
 static void
 on_taken(void *arg, struct http_req *req)
 {
-	struct textlog *l = arg;
-
-	if (l->stopped || http_req_is_gone(req))
-		give_up(l, HTTP_CODE_RUN_UNAVAILABLE);
-	else
-		look(l);
+	(void)req;
+	look(arg);
 }
 
 static void
-on_text(void *arg, int err, const struct run_read_log_result *res)
+take_text(struct textlog *l, const struct run_read_log_text *t)
 {
-	struct textlog *l = arg;
-	const struct run_read_log_text *t;
-
-	if (err < 0) {
-		lost(l);
-		return;
-	}
-	t = &res->u.text;
 	l->nlost = 0;
 	begin(l);
 	if (http_req_is_head(l->x->req)) {
@@ -151,14 +251,27 @@ on_text(void *arg, int err, const struct run_read_log_result *res)
 		give_up(l, HTTP_CODE_RUN_UNAVAILABLE);
 		return;
 	}
-	if (t->complete || (t->next_byte == l->from_byte && !l->follow)) {
+	l->from_byte = t->next_byte;
+	if (t->complete || (t->has_next_seq && !l->follow))
 		end(l);
-	} else if (t->next_byte == l->from_byte) {
-		look_after(l, LIVE_PAUSE_MS);
-	} else {
-		l->from_byte = t->next_byte;
+	else if (t->has_next_seq)
+		follow_from(l, t->next_seq);
+	else
 		http_stream_want(l->x->req, UNSENT_LOW, on_taken, l);
-	}
+}
+
+static void
+on_text(void *arg, int err, const struct run_read_log_result *res)
+{
+	struct textlog *l = arg;
+
+	l->reading = 0;
+	if (l->over || http_req_is_gone(l->x->req))
+		give_up(l, HTTP_CODE_RUN_UNAVAILABLE);
+	else if (err < 0)
+		lost(l);
+	else
+		take_text(l, &res->u.text);
 }
 
 /* ---- there is no store ---- */
@@ -195,9 +308,12 @@ no_store(struct textlog *l)
 	else if ((ended && was_ended) || !l->follow || http_req_is_head(l->x->req))
 		end(l);
 	else {
-		/* One that has just ended is looked at once more. */
 		begin(l);
-		look_after(l, IDLE_PAUSE_MS);
+		/* One that has just ended is looked at once more. */
+		if (ended || l->joined)
+			look_after(l, IDLE_PAUSE_MS);
+		else
+			follow_from(l, 0);
 	}
 }
 
@@ -217,9 +333,14 @@ on_link(struct runlink_want *w, enum runlink_verdict v, struct rpc_peer *peer)
 	struct rpc_call_opts opts = { .deadline_ms = CALL_OTHER_MS,
 		.request_id = http_req_id(l->x->req) };
 
-	if (v == RUNLINK_ABSENT)
+	if (v == RUNLINK_UP && run_read_log_call(peer, &opts, &p, on_text, l) == 0)
+		return;
+	l->reading = 0;
+	if (l->over)
+		give_up(l, HTTP_CODE_RUN_UNAVAILABLE);
+	else if (v == RUNLINK_ABSENT)
 		no_store(l);
-	else if (v != RUNLINK_UP || run_read_log_call(peer, &opts, &p, on_text, l) < 0)
+	else
 		lost(l);
 }
 
@@ -231,6 +352,7 @@ look(struct textlog *l)
 		.request_id = http_req_id(l->x->req),
 		.deadline_ms = CALL_DETAIL_MS,
 		.done = on_link };
+	l->reading = 1;
 	runlink_get(&l->want);
 }
 
@@ -263,24 +385,41 @@ on_found(struct exchange *x, struct run_known *k)
 		exchange_fail(x, E_NOMEM);
 		return;
 	}
+	l->viewer = (struct viewer) { .ops = &follow_ops, .user_id = x->user.id };
 	x->work = l;
 	x->drop = drop;
 	x->stop = stop;
+	http_req_on_gone(x->req, on_gone, l);
 	look(l);
 }
 
-void
-route_get_run_log(struct exchange *x)
+static void
+find_run(struct exchange *x)
 {
-	struct textlog *l;
+	struct textlog *l = arena_alloc(x->arena, sizeof(*l));
 
-	if (auth_check(x) < 0)
-		return;
-	l = arena_alloc(x->arena, sizeof(*l));
 	if (l == NULL) {
 		exchange_fail(x, E_NOMEM);
 		return;
 	}
 	l->x = x;
 	run_find(x, &l->known, on_found);
+}
+
+void
+route_get_run_log(struct exchange *x)
+{
+	const char *run_id = http_req_param(x->req, 0), *ticket;
+	int flag;
+
+	if (routes_query(x, "ticket", "String", &ticket) < 0)
+		return;
+	if (ticket == NULL) {
+		if (auth_check(x) == 0)
+			find_run(x);
+	} else if (!id_check(ID_RUN, run_id)) {
+		answer_error(x, HTTP_CODE_RUN_NOT_FOUND);
+	} else if (read_flag(x, "follow", &flag) == 0 && read_flag(x, "download", &flag) == 0) {
+		auth_use_ticket(x, ticket, run_id, find_run);
+	}
 }

@@ -221,6 +221,7 @@ viewer_move(struct viewer *v, int64_t seq)
 	v->next = seq;
 	v->place = VIEWER_TAIL;
 	v->index = tail_find(t, seq);
+	v->wanting = 0;
 	viewer_fill(v);
 	return 0;
 }
