@@ -92,17 +92,16 @@ a_delivery_meets_a_change_of_its_webhook_as_if_it_came_after(void **state)
 {
 	static const struct {
 		enum change what;
-		const char *secret;
 		int status;
-		const char *path, *text;
+		const char *secret, *path, *text;
 	} rows[] = {
-		{ RENAME, NULL, 202, "outcome", "accepted" },
-		{ MOVE_BRANCH, NULL, 200, "outcome", "ignored_branch" },
-		{ ROTATE, NULL, 401, "error.code", "invalid_webhook_signature" },
-		{ DISABLE, NULL, 404, "error.code", "webhook_not_found" },
-		{ REMOVE, NULL, 404, "error.code", "webhook_not_found" },
-		{ REPLACE, NULL, 401, "error.code", "invalid_webhook_signature" },
-		{ REPLACE, "another secret", 202, "outcome", "accepted" },
+		{ RENAME, 202, NULL, "outcome", "accepted" },
+		{ MOVE_BRANCH, 200, NULL, "outcome", "ignored_branch" },
+		{ ROTATE, 401, NULL, "error.code", "invalid_webhook_signature" },
+		{ DISABLE, 404, NULL, "error.code", "webhook_not_found" },
+		{ REMOVE, 404, NULL, "error.code", "webhook_not_found" },
+		{ REPLACE, 401, NULL, "error.code", "invalid_webhook_signature" },
+		{ REPLACE, 202, "another secret", "outcome", "accepted" },
 	};
 
 	(void)state;
