@@ -264,11 +264,21 @@ on_timer(void *arg)
 	shard_wake(s);
 }
 
+/* What is deleted is overwritten, whatever SQLite was built with: there are secrets in it. */
+static int
+overwrite_turn(void *arg, struct turn *t)
+{
+	(void)arg;
+	return store_exec(t->store, "PRAGMA secure_delete=ON");
+}
+
 int
 shard_begin(struct shard *s)
 {
-	int r = actor_turn(s->actor, 0, active_turn, s);
+	int r = actor_turn(s->actor, 0, overwrite_turn, NULL);
 
+	if (r == 0)
+		r = actor_turn(s->actor, 0, active_turn, s);
 	if (r < 0)
 		return r;
 	s->rechecked = s->pruned = clock_mono();
