@@ -54,18 +54,25 @@ answer(struct method_entry *m, struct rpc_request *req, int err, const char *tex
 		rpc_reply(req, text, n);
 }
 
+/* What was written for it into the round's text; NULL: nothing. */
+static const char *
+reply_text(const struct item *it, const struct round *r)
+{
+	return it->u.reply.n != 0 ? (const char *)r->text.data + it->u.reply.at : NULL;
+}
+
 static void
 item_apply(struct item *it, const struct round *r)
 {
 	switch (it->kind) {
 	case ITEM_EFFECT: it->u.effect.fn(it->u.effect.arg); break;
 	case ITEM_RESULT:
-		answer(it->u.reply.method, it->u.reply.req, 0,
-		    (const char *)r->text.data + it->u.reply.at, it->u.reply.n);
+		answer(
+		    it->u.reply.method, it->u.reply.req, 0, reply_text(it, r), it->u.reply.n);
 		break;
 	case ITEM_ERROR:
-		answer(it->u.reply.method, it->u.reply.req, it->u.reply.err,
-		    it->u.reply.n != 0 ? (const char *)r->text.data + it->u.reply.at : NULL, 0);
+		answer(
+		    it->u.reply.method, it->u.reply.req, it->u.reply.err, reply_text(it, r), 0);
 		break;
 	case ITEM_PARKED:
 	case ITEM_NONE: break;

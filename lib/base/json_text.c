@@ -1,5 +1,7 @@
 #include "lib/base/json_text.h"
 
+#include <string.h>
+
 #include "lib/base/err.h"
 #include "lib/base/utf8.h"
 
@@ -35,6 +37,32 @@ add_escape(struct buf *b, uint8_t c, char letter)
 	}
 }
 
+/* 1 when one of eight bytes is zero. */
+static int
+has_zero(uint64_t v)
+{
+	return ((v - 0x0101010101010101) & ~v & 0x8080808080808080) != 0;
+}
+
+/* How many bytes at ${p}, a multiple of eight, stand for themselves.  Logs are mostly such. */
+static size_t
+plain_prefix(const char *p, size_t n)
+{
+	size_t at = 0;
+
+	for (; n - at >= sizeof(uint64_t); at += sizeof(uint64_t)) {
+		uint64_t v;
+
+		memcpy(&v, p + at, sizeof(v));
+		if ((v & 0x8080808080808080) != 0 ||
+		    ((v - 0x2020202020202020) & 0x8080808080808080) != 0 ||
+		    has_zero(v ^ 0x2222222222222222) || has_zero(v ^ 0x5c5c5c5c5c5c5c5c) ||
+		    has_zero(v ^ 0x7f7f7f7f7f7f7f7f))
+			break;
+	}
+	return at;
+}
+
 int
 json_text_string(struct buf *b, const char *p, size_t n)
 {
@@ -43,10 +71,15 @@ json_text_string(struct buf *b, const char *p, size_t n)
 	buf_reserve(b, n + 2);
 	buf_add_byte(b, '"');
 	while (at < n) {
-		uint8_t c = (uint8_t)p[at];
-		char letter = escape_of(c);
+		uint8_t c;
+		char letter;
 		size_t len = 1;
 
+		at += plain_prefix(p + at, n - at);
+		if (at == n)
+			break;
+		c = (uint8_t)p[at];
+		letter = escape_of(c);
 		if (letter == 0 && (c < 0x80 || (len = utf8_len(p + at, n - at)) != 0)) {
 			at += len;
 			continue;

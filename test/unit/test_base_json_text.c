@@ -45,6 +45,35 @@ bytes_that_are_no_text_become_replacements(void **state)
 	writes("\xc3\n", 2, "\"\xef\xbf\xbd\\n\"");
 }
 
+/* Plain text goes by in pieces of eight bytes: each byte is tried at every place of one. */
+static void
+every_byte_is_seen_wherever_it_stands(void **state)
+{
+	(void)state;
+	for (unsigned c = 0; c < 256; c++) {
+		CLEANUP(buf_done) struct buf alone = BUF_INIT;
+		char byte = (char)c;
+
+		assert_int_equal(json_text_string(&alone, &byte, 1), 0);
+		for (size_t at = 0; at < 24; at++) {
+			CLEANUP(buf_done) struct buf want = BUF_INIT, got = BUF_INIT;
+			char text[24];
+
+			memset(text, '~', sizeof(text));
+			text[at] = byte;
+			buf_add_byte(&want, '"');
+			for (size_t i = 0; i < sizeof(text); i++)
+				if (i == at)
+					buf_add(&want, alone.data + 1, alone.len - 2);
+				else
+					buf_add_byte(&want, '~');
+			buf_add_byte(&want, '"');
+			assert_int_equal(json_text_string(&got, text, sizeof(text)), 0);
+			assert_string_equal(buf_cstr(&got), buf_cstr(&want));
+		}
+	}
+}
+
 static void
 every_failed_allocation_is_told(void **state)
 {
@@ -73,6 +102,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_quoted_and_escaped),
 		cmocka_unit_test(bytes_that_are_no_text_become_replacements),
+		cmocka_unit_test(every_byte_is_seen_wherever_it_stands),
 		cmocka_unit_test(every_failed_allocation_is_told),
 	};
 
