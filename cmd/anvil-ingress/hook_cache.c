@@ -48,10 +48,11 @@ hook_material_new(const char *project_id, enum provider provider, int64_t shard,
 	size_t nrepo = strlen(f->repo_url) + 1, nbranch = strlen(f->default_branch) + 1,
 	       ninstance = instance != NULL ? strlen(instance) + 1 : 0;
 	struct hook_material *m = mem_calloc(1, sizeof(*m) + nrepo + nbranch + ninstance);
-	char *texts = (char *)(m + 1);
+	char *texts;
 
 	if (m == NULL)
 		return NULL;
+	texts = (char *)(m + 1);
 	m->refs = 1;
 	m->provider = provider;
 	m->shard = shard;

@@ -54,10 +54,11 @@ copy_row(const struct refusal_row *row)
 	struct refusal_row *r = mem_alloc(sizeof(*r) + size_of(row->hint) +
 	    size_of(row->event_name) + size_of(row->delivery_id) +
 	    size_of(row->client_address));
-	char *at = (char *)(r + 1);
+	char *at;
 
 	if (r == NULL)
 		return NULL;
+	at = (char *)(r + 1);
 	*r = *row;
 	r->hint = put(&at, row->hint);
 	r->event_name = put(&at, row->event_name);
