@@ -264,11 +264,11 @@ whenever_they_come_lines_are_whole_and_in_order(void **state)
 	(void)state;
 	fake_run_start(run);
 	fake_run_set(run, RUN_STATUS_RUNNING);
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < 50; i++) {
 		int n = rand_r(&seed) % 40;
 
 		for (int k = 0; k < n; k++)
-			fake_run_add(run, 16 + (size_t)rand_r(&seed) % 3000);
+			fake_run_add(run, 16 + (size_t)rand_r(&seed) % 600);
 		(void)snprintf(
 		    query, sizeof(query), "from=%d", 1 + rand_r(&seed) % (int)(run->next + 3));
 		(void)add(rand_r(&seed) % 2, rand_r(&seed) % 2 ? query : "");
@@ -277,7 +277,7 @@ whenever_they_come_lines_are_whole_and_in_order(void **state)
 	}
 	fake_run_set(run, RUN_STATUS_FAILED);
 	all_end("run_finished");
-	for (size_t i = 0; i < 60; i++) {
+	for (size_t i = 0; i < 50; i++) {
 		const struct watcher *w = crowd[i];
 
 		assert_int_equal(w->ngaps, 0);
@@ -286,8 +286,6 @@ whenever_they_come_lines_are_whole_and_in_order(void **state)
 		if (w->next != 0)
 			has_lines(w, w->first);
 	}
-	/* The first one came when there was nothing but its own lines. */
-	assert_true(crowd[0]->first >= 1);
 }
 
 static void
