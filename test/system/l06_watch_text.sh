@@ -21,7 +21,7 @@ text() {	# RUN [QUERY [CURL OPTION...]]
 holder=$(trigger "$project")
 text "$holder" '?follow=1' >"$T/begin" &
 begin=$!
-wait_for 30 "grep -qa begun $T/begin"
+wait_for 30 "grep -qas begun $T/begin"
 run=$(trigger "$project")
 text "$run" '?follow=1&download=1' -D "$T/head" >"$T/queued" &
 queued=$!
@@ -32,7 +32,7 @@ text "$holder" '?follow=1' --limit-rate 2M >"$T/slow" &
 slow=$!
 text "$holder" '?follow=1' >"$T/middle" &
 middle=$!
-wait_for 20 "grep -qa begun $T/middle"
+wait_for 20 "grep -qas begun $T/middle"
 let_go "$holder"
 for pid in $begin $middle $slow; do
 	wait "$pid" || fail "a text of $holder was cut"
@@ -43,7 +43,7 @@ for file in begin middle slow; do
 	cmp "$T/$file" "$T/stored" || fail "$file differs from the stored text"
 done
 
-wait_for 30 "grep -qa begun $T/queued"
+wait_for 30 "grep -qas begun $T/queued"
 let_go "$run"
 wait "$queued" || fail "the text of $run was cut"
 has_ended "$run" passed
@@ -79,7 +79,7 @@ log_in demo
 run=$(trigger "$project")
 text "$run" '?follow=1' >"$T/killed" &
 killed=$!
-wait_for 30 "grep -qa begun $T/killed"
+wait_for 30 "grep -qas begun $T/killed"
 kill -KILL "$(pid_of project/0)" "$(pid_of project/1)" 2>/dev/null || true
 wait_for 10 healthy
 is_alive $killed || fail "the death of the shard has ended the text"
