@@ -22,9 +22,9 @@
 #include "lib/base/mem.h"
 #include "lib/sandbox/box.h"
 
-#define CALM_SCANS 2  /* Scans without a find that are the proof.       */
-#define HOLDS      16 /* Scans in which all are stopped, at most.       */
-#define ROUNDS     8  /* Of scanning in one call, at most.              */
+#define CALM_SCANS 2  /* Scans without a find that are the proof.        */
+#define HOLD_SCANS 8  /* The last of so many does without a hold.        */
+#define TURN_MS    50 /* After so long the caller has its turn.          */
 #define PATIENCE   10 /* Milliseconds for the killed to die, each round. */
 
 struct sandbox {
@@ -35,6 +35,7 @@ struct sandbox {
 	struct sandbox_limits limits;
 	struct cgroup *groups;           /* Owned. */
 	struct sandbox_process *process; /* Owned; NULL: no step runs. */
+	unsigned breeding;               /* Scans in a row that found some. */
 };
 
 static int
@@ -188,31 +189,43 @@ is_dead(const struct proc_seen *it)
 }
 
 /* For those that breed faster than they are killed one by one: what is stopped makes no
- * more, and goes on to count among the processes that the limit allows. */
-static void
-hold_all(void)
+ * more, and goes on to count among the processes that the limit allows.  1: all are. */
+static int
+hold_all(struct mono_time until)
 {
-	for (int i = 0; i < HOLDS; i++) {
-		struct proc_seen *list = NULL;
-		size_t n = 0, running = 0;
+	size_t running;
 
+	do {
+		struct proc_seen *list = NULL;
+		size_t n = 0;
+
+		running = 0;
 		if (proc_descendants(&list, &n) < 0)
-			return;
-		for (size_t k = 0; k < n; k++)
-			if (!is_dead(&list[k]) && list[k].state != 'T') {
-				proc_signal(&list[k], SIGSTOP);
+			return 0;
+		for (size_t i = 0; i < n; i++)
+			if (!is_dead(&list[i]) && list[i].state != 'T') {
+				proc_signal(&list[i], SIGSTOP);
 				running++;
 			}
 		free(list);
-		if (running == 0)
-			return;
-	}
+	} while (running != 0 && mono_diff_us(clock_mono(), until) > 0);
+	return running == 0;
+}
+
+/* The group at once, and one by one those that have left it. */
+static void
+kill_all(const struct sandbox *sb, const struct proc_seen *list, size_t n)
+{
+	(void)cgroup_kill(sb->groups);
+	for (size_t i = 0; i < n; i++)
+		if (!is_dead(&list[i]))
+			proc_signal(&list[i], SIGKILL);
 }
 
 /* Kills every descendant and reaps those that are ours.  Returns how many lived; ${pids}
  * gets some of them. */
 static size_t
-sweep(struct sandbox *sb, int hold, pid_t *pids, size_t npids)
+sweep(struct sandbox *sb, struct mono_time until, pid_t *pids, size_t npids)
 {
 	struct sandbox_process *p = sb->process;
 	struct proc_seen *list = NULL;
@@ -220,21 +233,22 @@ sweep(struct sandbox *sb, int hold, pid_t *pids, size_t npids)
 
 	if (!has_children())
 		return 0;
-	if (hold)
-		hold_all();
-	if (proc_descendants(&list, &n) < 0)
+	/* What cannot be stopped is killed all the same, now and then. */
+	if (sb->breeding % HOLD_SCANS != 0 && !hold_all(until))
 		return 1; /* Not proven. */
-	(void)cgroup_kill(sb->groups);
+	if (proc_descendants(&list, &n) < 0)
+		return 1;
 	for (size_t i = 0; i < n; i++) {
 		if (is_dead(&list[i]))
 			continue;
 		if (p != NULL)
 			remember(p, &list[i]);
-		proc_signal(&list[i], SIGKILL);
 		if (live < npids)
 			pids[live] = list[i].pid;
 		live++;
 	}
+	if (live != 0)
+		kill_all(sb, list, n);
 	if (live != 0)
 		await_deaths(list, n);
 	for (size_t i = 0; i < n; i++)
@@ -248,11 +262,14 @@ sweep(struct sandbox *sb, int hold, pid_t *pids, size_t npids)
 static int
 sweep_all(struct sandbox *sb, size_t *calm, pid_t *pids, size_t npids)
 {
-	for (int i = 0; i < ROUNDS && *calm < CALM_SCANS; i++) {
-		int hold = i > 0 && *calm == 0;
+	struct mono_time until = mono_add_ms(clock_mono(), TURN_MS);
 
-		*calm = sweep(sb, hold, pids, npids) == 0 ? *calm + 1 : 0;
-	}
+	do {
+		size_t live = sweep(sb, until, pids, npids);
+
+		*calm = live == 0 ? *calm + 1 : 0;
+		sb->breeding = live == 0 ? 0 : sb->breeding + 1;
+	} while (*calm < CALM_SCANS && mono_diff_us(clock_mono(), until) > 0);
 	return *calm >= CALM_SCANS;
 }
 
