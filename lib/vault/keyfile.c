@@ -156,20 +156,118 @@ vault_keys_create(const char *path, struct vault_keys **ret, char why[VAULT_WHY_
 	return r;
 }
 
-int
-vault_keys_save(const struct vault_keys *k, const char *path)
+/* Gives ${tmp} to the owner of the file that it is to replace. */
+static int
+keep_owner(const char *path, const char *tmp, char why[VAULT_WHY_SIZE])
 {
-	CLEANUP(buf_wipe) struct buf text = BUF_INIT;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : say_errno(why, path, "cannot be examined");
+	if (st.st_uid == geteuid())
+		return 0;
+	if (chown(tmp, st.st_uid, st.st_gid) == 0)
+		return 0;
+	(void)snprintf(why, VAULT_WHY_SIZE,
+	    "%.300s: belongs to uid %u, which a new file could not keep; chown it to uid %u",
+	    path, (unsigned)st.st_uid, (unsigned)geteuid());
+	return E_DENIED;
+}
+
+/* The name is always the same, so that what a crash has left goes with the next rotation. */
+static int
+replace(const struct vault_keys *k, const char *path, const char *tmp, char why[VAULT_WHY_SIZE])
+{
+	int r;
+
+	(void)unlink(tmp);
+	r = write_unnamed(k, tmp);
+	if (r < 0)
+		return r == E_SYS || r == E_NOENT ? say_errno(why, tmp, "cannot be made")
+						  : say(why, r, tmp, err_text(r));
+	r = keep_owner(path, tmp, why);
+	if (r == 0 && rename(tmp, path) < 0)
+		r = say_errno(why, path, "cannot be replaced");
+	if (r < 0)
+		(void)unlink(tmp);
+	return r;
+}
+
+int
+vault_keys_save(const struct vault_keys *k, const char *path, char why[VAULT_WHY_SIZE])
+{
+	char real[PATH_MAX], tmp[PATH_MAX];
 	int r;
 
 	OBJ_CHECK(k, VAULT_KEYS_MAGIC);
 	must(k->project[0] == '\0');
-	r = vault_keys_format(k, &text);
-	if (r < 0)
-		return r;
-	r = io_write_file(AT_FDCWD, path, text.data, text.len, 0600);
-	return r == E_SYS && (errno == EACCES || errno == EPERM || errno == EROFS) ? E_DENIED
-										   : r;
+	/* A link stays one. */
+	if (realpath(path, real) == NULL &&
+	    snprintf(real, sizeof(real), "%s", path) >= (int)sizeof(real))
+		return say(why, E_INVAL, path, "path is too long");
+	if (snprintf(tmp, sizeof(tmp), "%s.new", real) >= (int)sizeof(tmp))
+		return say(why, E_INVAL, path, "path is too long");
+	r = replace(k, real, tmp, why);
+	if (r == 0 && sync_parent(real) < 0)
+		r = say_errno(why, path, "cannot be brought to disk");
+	return r;
+}
+
+/* The text of ${k}, with blanks at its end up to ${size} bytes; *ret_len: without them. */
+static int
+format_padded(const struct vault_keys *k, size_t size, struct buf *out, size_t *ret_len)
+{
+	int r = buf_reserve(out, VAULT_KEYS_TEXT_MAX + size);
+
+	if (r == 0)
+		r = vault_keys_format(k, out);
+	*ret_len = out->len;
+	while (r == 0 && out->len < size)
+		r = buf_add(out, " ", 1);
+	return r;
+}
+
+/* One write, so that only a machine that goes down can leave half of it. */
+static int
+write_over(int fd, const struct buf *text, size_t len)
+{
+	ssize_t n;
+
+	/* What has no room is not begun.  Some file systems cannot tell. */
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)text->len) < 0 && errno == ENOSPC)
+		return E_FULL;
+	n = pwrite(fd, text->data, text->len, 0);
+	if (n < 0)
+		return err_from_errno(errno);
+	if ((size_t)n != text->len)
+		return E_FULL;
+	return ftruncate(fd, (off_t)len) < 0 || fsync(fd) < 0 ? err_from_errno(errno) : 0;
+}
+
+int
+vault_keys_overwrite(const struct vault_keys *k, const char *path, char why[VAULT_WHY_SIZE])
+{
+	CLEANUP(buf_wipe) struct buf text = BUF_INIT;
+	CLEANUP(io_closep)
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	size_t len;
+	int r;
+
+	OBJ_CHECK(k, VAULT_KEYS_MAGIC);
+	must(k->project[0] == '\0');
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		(void)snprintf(why, VAULT_WHY_SIZE,
+		    "%.300s: cannot be written: %s; it has to belong to uid %u (chown)", path,
+		    strerror(errno), (unsigned)geteuid());
+		return E_DENIED;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_size > VAULT_KEYS_TEXT_MAX)
+		return say(why, E_DENIED, path, "is not a keys file");
+	r = format_padded(k, (size_t)st.st_size, &text, &len);
+	if (r == 0)
+		r = write_over(fd, &text, len);
+	return r < 0 ? say(why, r, path, err_text(r)) : 0;
 }
 
 int

@@ -126,6 +126,20 @@ vault_keys_have(const struct vault_keys *k, int64_t version)
 	return vault_keys_find(k, version) != NULL;
 }
 
+int
+vault_keys_cover(const struct vault_keys *k, const struct vault_keys *part)
+{
+	OBJ_CHECK(part, VAULT_KEYS_MAGIC);
+	for (size_t i = 0; i < part->nkeys; i++) {
+		const struct vault_key *mine = vault_keys_find(k, part->keys[i].version);
+
+		if (mine == NULL ||
+		    sodium_memcmp(mine->bytes, part->keys[i].bytes, VAULT_KEY_BYTES) != 0)
+			return 0;
+	}
+	return 1;
+}
+
 /* BLAKE2b keyed with the master key, over domain, purpose and project, each with its NUL so
  * that no two triples make the same bytes. */
 static void

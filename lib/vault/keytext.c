@@ -245,7 +245,9 @@ vault_keys_parse(const char *text, size_t n, struct vault_keys **ret, char why[V
 	if (!s.have_current)
 		return scan_fail(&s, E_INVAL, "current: missing");
 	if (vault_keys_find(k, k->current) == NULL)
-		return scan_fail(&s, E_INVAL, "current: version %lld is not among the keys",
+		return scan_fail(&s, E_INVAL,
+		    "current: version %lld is not among the keys; put that key back, or name "
+		    "one that is there",
 		    (long long)k->current);
 	*ret = TAKE_PTR(k);
 	return 0;

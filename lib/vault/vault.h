@@ -44,8 +44,15 @@ int vault_keys_create(const char *path, struct vault_keys **ret, char why[VAULT_
 /* Adds a random key under the next version and makes it current; vault_keys_save() follows.
  * 0, E_RANGE when there are VAULT_VERSIONS_MAX. */
 int vault_keys_rotate(struct vault_keys *k);
-/* Replaces the file whole or not at all.  0, E_DENIED, E_FULL, E_NOMEM, E_SYS. */
-int vault_keys_save(const struct vault_keys *k, const char *path);
+/* Replaces the file whole or not at all; it stays its owner's.  On disk before the return.
+ * 0, E_DENIED (its folder takes no file of ours; an owner whom we cannot keep), E_FULL, E_NOMEM,
+ * E_SYS, with ${why}. */
+int vault_keys_save(const struct vault_keys *k, const char *path, char why[VAULT_WHY_SIZE]);
+/* Writes over the file where it is, for a folder that takes none of ours: whole unless the
+ * machine goes down meanwhile, for which there has to be a copy elsewhere.  As above; only
+ * E_DENIED has surely left it as it was. */
+int
+vault_keys_overwrite(const struct vault_keys *k, const char *path, char why[VAULT_WHY_SIZE]);
 
 /* The same JSON text, for a child's descriptor; a derived set has `project` for `current`.
  * The text is secret: buf_wipe() it.  0 or E_NOMEM. */
@@ -64,6 +71,8 @@ size_t vault_keys_count(const struct vault_keys *k);
 /* Version ${i} < count, in ascending order. */
 int64_t vault_keys_version(const struct vault_keys *k, size_t i);
 int vault_keys_have(const struct vault_keys *k, int64_t version);
+/* 1 when ${k} has every key of ${part}: version and bytes. */
+int vault_keys_cover(const struct vault_keys *k, const struct vault_keys *part);
 
 /* From master keys, what a run of this project gets: its repository-token key of each
  * version, and nothing that leads back.  0, E_INVAL (not master keys, not an id), E_NOMEM. */

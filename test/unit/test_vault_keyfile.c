@@ -87,12 +87,107 @@ a_rotated_set_replaces_the_file(void **state)
 	(void)state;
 	assert_int_equal(vault_keys_create(path, &a, why), 0);
 	assert_int_equal(vault_keys_rotate(a), 0);
-	assert_int_equal(vault_keys_save(a, path), 0);
+	assert_int_equal(vault_keys_save(a, path, why), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(vault_keys_load(path, geteuid(), &b, why), 0);
 	assert_int_equal(vault_keys_current(b), 2);
 	assert_int_equal(vault_keys_count(b), 2);
+}
+
+/* What a crash left behind is not in the way, a link stays one, and the owner keeps the file. */
+static void
+a_file_is_replaced_where_it_is_and_stays_its_owners(void **state)
+{
+	CLEANUP(vault_keys_freep) struct vault_keys *k = NULL, *again = NULL;
+	char why[VAULT_WHY_SIZE], left[128], link[128];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(vault_keys_create(path, &k, why), 0);
+	(void)snprintf(left, sizeof(left), "%s.new", path);
+	(void)snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(
+	    io_write_file(AT_FDCWD, left, "half of {", strlen("half of {"), 0600), 0);
+	assert_int_equal(symlink("keys.json", link), 0);
+	if (geteuid() == 0)
+		assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(vault_keys_rotate(k), 0);
+	assert_int_equal(vault_keys_save(k, link, why), 0);
+	assert_int_equal(access(left, F_OK), -1);
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_uid, geteuid() == 0 ? 12345 : geteuid());
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(vault_keys_load(path, st.st_uid, &again, why), 0);
+	assert_int_equal(vault_keys_current(again), 2);
+}
+
+/* In place; what is shorter leaves nothing of the longer one. */
+static void
+a_file_is_written_over_where_no_other_can_be_made(void **state)
+{
+	CLEANUP(vault_keys_freep) struct vault_keys *k = NULL, *again = NULL;
+	CLEANUP(buf_done) struct buf text = BUF_INIT;
+	char why[VAULT_WHY_SIZE] = "";
+	struct stat before, st;
+
+	(void)state;
+	for (int pass = 0; pass < 2; pass++) {
+		/* As somebody's editor may leave it, and as we do. */
+		put(pass == 0
+			? "{\n\n\n\n\"current\":1,\n\"keys\":{\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+			  "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+			  "\"1\":\"" ZERO_KEY "\"\n}\n}"
+			: GOOD,
+		    0600);
+		assert_int_equal(stat(path, &before), 0);
+		assert_int_equal(vault_keys_load(path, geteuid(), &k, why), 0);
+		if (pass == 1)
+			assert_int_equal(vault_keys_rotate(k), 0);
+		assert_int_equal(vault_keys_overwrite(k, path, why), 0);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_ino, before.st_ino);
+		assert_true(
+		    pass == 0 ? st.st_size < before.st_size : st.st_size > before.st_size);
+		assert_int_equal(vault_keys_load(path, geteuid(), &again, why), 0);
+		assert_int_equal(vault_keys_current(again), pass + 1);
+		k = vault_keys_free(k);
+		again = vault_keys_free(again);
+	}
+	assert_int_equal(io_read_file(AT_FDCWD, path, 1000, &text), 0);
+	assert_int_equal(text.data[text.len - 2], '}');
+	assert_int_equal(vault_keys_load(path, geteuid(), &k, why), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(vault_keys_overwrite(k, path, why), E_DENIED);
+	assert_non_null(strstr(why, path));
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(vault_keys_overwrite(k, path, why), E_DENIED);
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void
+a_folder_that_takes_no_file_leaves_the_old_one_and_is_named(void **state)
+{
+	CLEANUP(vault_keys_freep) struct vault_keys *k = NULL, *again = NULL;
+	char why[VAULT_WHY_SIZE] = "", deep[160];
+
+	(void)state;
+	assert_int_equal(vault_keys_create(path, &k, why), 0);
+	(void)snprintf(deep, sizeof(deep), "%s/none/keys.json", dir);
+	assert_true(vault_keys_save(k, deep, why) < 0);
+	assert_non_null(strstr(why, deep));
+	if (geteuid() == 0)
+		skip(); /* Nothing is closed to root. */
+	assert_int_equal(chmod(dir, 0500), 0);
+	assert_int_equal(vault_keys_rotate(k), 0);
+	assert_int_equal(vault_keys_save(k, path, why), E_DENIED);
+	assert_int_equal(chmod(dir, 0700), 0);
+	assert_non_null(strstr(why, path));
+	assert_int_equal(vault_keys_load(path, geteuid(), &again, why), 0);
+	assert_int_equal(vault_keys_current(again), 1);
 }
 
 static void
@@ -201,7 +296,9 @@ every_failed_allocation_is_told_and_leaves_nothing(void **state)
 		mem_fault_arm(n);
 		r = vault_keys_create(path, &k, why);
 		if (r == 0)
-			r = vault_keys_save(k, path);
+			r = vault_keys_save(k, path, why);
+		if (r == 0)
+			r = vault_keys_overwrite(k, path, why);
 		if (r == 0)
 			r = vault_keys_to_memfd(k, &fd);
 		if (r == 0)
@@ -216,7 +313,7 @@ every_failed_allocation_is_told_and_leaves_nothing(void **state)
 		if (!hit)
 			break;
 	}
-	assert_int_equal(n, 6);
+	assert_int_equal(n, 7);
 }
 
 #define WITH_DIR(t) cmocka_unit_test_setup_teardown(t, make_dir, remove_dir)
@@ -228,6 +325,9 @@ main(void)
 		WITH_DIR(a_made_file_is_private_and_loads_again),
 		WITH_DIR(a_file_that_exists_is_never_made_anew),
 		WITH_DIR(a_rotated_set_replaces_the_file),
+		WITH_DIR(a_file_is_replaced_where_it_is_and_stays_its_owners),
+		WITH_DIR(a_file_is_written_over_where_no_other_can_be_made),
+		WITH_DIR(a_folder_that_takes_no_file_leaves_the_old_one_and_is_named),
 		WITH_DIR(a_file_that_does_not_serve_is_refused_by_name),
 		WITH_DIR(a_file_of_somebody_else_is_refused),
 		WITH_DIR(a_file_over_the_limit_is_refused),

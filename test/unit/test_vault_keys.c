@@ -45,6 +45,26 @@ a_set_survives_its_text_form(void **state)
 }
 
 static void
+a_set_covers_what_it_has_every_key_of(void **state)
+{
+	CLEANUP(vault_keys_freep) struct vault_keys *old = vault_keys_new(), *new = NULL;
+	CLEANUP(vault_keys_freep)
+	struct vault_keys *other = parsed("{\"current\":1,\"keys\":{\"1\":\"" ZERO_KEY "\"}}");
+	CLEANUP(buf_wipe) struct buf text = BUF_INIT;
+
+	(void)state;
+	assert_int_equal(vault_keys_rotate(old), 0);
+	assert_int_equal(vault_keys_format(old, &text), 0);
+	assert_int_equal(vault_keys_parse((const char *)text.data, text.len, &new, NULL), 0);
+	assert_true(vault_keys_cover(new, old));
+	assert_int_equal(vault_keys_rotate(new), 0);
+	assert_true(vault_keys_cover(new, old));
+	assert_false(vault_keys_cover(old, new));
+	/* The number alone is not enough. */
+	assert_false(vault_keys_cover(new, other));
+}
+
+static void
 versions_come_in_any_order_and_are_listed_ascending(void **state)
 {
 	CLEANUP(vault_keys_freep)
@@ -243,6 +263,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_set_survives_its_text_form),
+		cmocka_unit_test(a_set_covers_what_it_has_every_key_of),
 		cmocka_unit_test(versions_come_in_any_order_and_are_listed_ascending),
 		cmocka_unit_test(a_text_that_is_wrong_is_refused_and_the_reason_named),
 		cmocka_unit_test(every_prefix_of_a_text_is_refused),
