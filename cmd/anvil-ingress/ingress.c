@@ -12,8 +12,10 @@
 #include "cmd/anvil-ingress/hook_cache.h"
 #include "cmd/anvil-ingress/hook_refusal.h"
 #include "cmd/anvil-ingress/hub.h"
+#include "cmd/anvil-ingress/keys.h"
 #include "cmd/anvil-ingress/limiter.h"
 #include "cmd/anvil-ingress/links.h"
+#include "cmd/anvil-ingress/reseal.h"
 #include "cmd/anvil-ingress/routes.h"
 #include "cmd/anvil-ingress/runlink.h"
 #include "cmd/anvil-ingress/settle.h"
@@ -36,30 +38,8 @@ read_public_url(struct ingress *in, const char *url)
 	    in->public_host, sizeof(in->public_host), "%.*s", (int)strcspn(host, "/"), host);
 }
 
-/* Without them everything works that has no secret in it. */
-static int
-read_keys(struct ingress *in)
-{
-	CLEANUP(buf_done) struct buf text = BUF_INIT;
-	char why[VAULT_WHY_SIZE];
-	int r;
-
-	if (proc_keys(in->proc) == NULL)
-		return 0;
-	r = json_text_dump(&text, proc_keys(in->proc));
-	if (r == 0)
-		r = vault_keys_parse((const char *)text.data, text.len, &in->keys, why);
-	if (text.data != NULL)
-		mem_wipe(text.data, text.len);
-	if (r < 0 && r != E_NOMEM) {
-		log_event(LOG_LEVEL_ERROR, "keys_unusable", LOG_STR("why", why));
-		r = 0;
-	}
-	return r;
-}
-
 struct ingress *
-ingress_new(struct proc *p, struct config *config, size_t nlisten)
+ingress_new(struct proc *p, struct config *config, size_t nlisten, int keys_fd)
 {
 	struct ingress *in = mem_calloc(1, sizeof(*in));
 
@@ -71,6 +51,7 @@ ingress_new(struct proc *p, struct config *config, size_t nlisten)
 	in->proc = p;
 	in->config = config;
 	in->nlisten = nlisten;
+	in->keys_fd = keys_fd;
 	LIST_INIT(&in->exchanges);
 	LIST_INIT(&in->calls);
 	in->rules = (struct rule_ctx) { .allow_http = config->repositories_allow_http,
@@ -87,7 +68,7 @@ ingress_new(struct proc *p, struct config *config, size_t nlisten)
 	in->hook_cache = hook_cache_new(in);
 	if (in->limit_login == NULL || in->limit_accept == NULL || in->limit_address == NULL ||
 	    in->runlinks == NULL || in->hubs == NULL || in->hook_cache == NULL ||
-	    read_keys(in) < 0)
+	    keys_read_start(in) < 0)
 		return ingress_free(in);
 	return in;
 }
@@ -149,7 +130,10 @@ ingress_begin(struct ingress *in)
 		in->health = health_new(in);
 		in->accepted = accepted_new(in);
 		in->hook_refusals = hook_refusals_new(in);
-		r = in->health != NULL && in->accepted != NULL && in->hook_refusals != NULL
+		in->reseal = reseal_new(in);
+		in->key_socket = keys_listen(in);
+		r = in->health != NULL && in->accepted != NULL && in->hook_refusals != NULL &&
+			in->reseal != NULL && in->key_socket != NULL
 		    ? listen_all(in)
 		    : E_NOMEM;
 	}
@@ -181,6 +165,8 @@ ingress_free(struct ingress *in)
 	in->settle_timer = actor_timer_free(in->settle_timer);
 	in->sweep_timer = actor_timer_free(in->sweep_timer);
 	in->health = health_free(in->health);
+	in->key_socket = keys_unlisten(in->key_socket);
+	in->reseal = reseal_free(in->reseal);
 	links_fail_all(in);
 	if (in->runlinks != NULL)
 		runlink_free_all(in);

@@ -35,7 +35,9 @@ struct exchange;
 struct health;
 struct hook_cache;
 struct hook_refusals;
+struct key_socket;
 struct limiter;
+struct reseal;
 struct runlink;
 struct shard_call;
 
@@ -51,6 +53,10 @@ struct ingress {
 	char public_host[300]; /* Host and port of public_url.                    */
 	int public_is_https;
 	size_t nlisten;
+	/* Newer keys. */
+	int keys_fd;                   /* -1: none, or it is the socket's.                */
+	struct key_socket *key_socket; /* Owned.                                          */
+	struct reseal *reseal;         /* Owned.  Puts secrets under the current version. */
 	/* Clients. */
 	struct http_server *http;
 	LIST_HEAD(, exchange) exchanges;
@@ -77,8 +83,10 @@ struct ingress {
 	struct mono_time storage_lost; /* Newest lost commit; 0: none yet. */
 };
 
-/* Everything that a running ingress needs around its actor; NULL: out of memory. */
-struct ingress *ingress_new(struct proc *p, struct config *config, size_t nlisten);
+/* Everything that a running ingress needs around its actor.  Of its descriptors, ${nlisten} are
+ * listening sockets, and ${keys_fd}, when not below 0, is the one for newer keys.
+ * NULL: out of memory. */
+struct ingress *ingress_new(struct proc *p, struct config *config, size_t nlisten, int keys_fd);
 void ingress_set_actor(struct ingress *in, struct actor *a);
 struct ingress *ingress_free(struct ingress *in);
 /* Listens, links to the shards, starts the chores.  0, E_NOMEM, E_SYS, E_INVAL. */

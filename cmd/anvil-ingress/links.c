@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cmd/anvil-ingress/hook_cache.h"
+#include "cmd/anvil-ingress/reseal.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -13,20 +14,41 @@
 
 static const int64_t pauses_ms[ATTEMPTS_MAX - 1] = { 50, 250 };
 
+/* Number of the shard; -1: not one yet. */
+static int64_t
+shard_of(const struct ingress *in, const struct link *l)
+{
+	for (size_t i = 0; i < in->nshards; i++)
+		if (in->shards[i] == l)
+			return (int64_t)i;
+	return -1;
+}
+
+static void
+on_shard_up(void *arg, struct link *l, struct rpc_peer *p)
+{
+	struct ingress *in = arg;
+
+	(void)p;
+	OBJ_CHECK(in, INGRESS_MAGIC);
+	reseal_kick(in->reseal, shard_of(in, l));
+}
+
 /* What it notified of meanwhile has not come. */
 static void
 on_shard_down(void *arg, struct link *l, int err)
 {
 	struct ingress *in = arg;
+	int64_t shard;
 
 	(void)err;
 	OBJ_CHECK(in, INGRESS_MAGIC);
-	for (size_t i = 0; i < in->nshards; i++)
-		if (in->shards[i] == l)
-			hook_cache_drop_shard(in->hook_cache, (int64_t)i);
+	shard = shard_of(in, l);
+	if (shard >= 0)
+		hook_cache_drop_shard(in->hook_cache, shard);
 }
 
-static const struct link_ops shard_ops = { .on_down = on_shard_down };
+static const struct link_ops shard_ops = { .on_up = on_shard_up, .on_down = on_shard_down };
 
 int
 links_open(struct ingress *in, size_t nshards)

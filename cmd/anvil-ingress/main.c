@@ -15,6 +15,7 @@
 
 static const struct proc_option options[] = {
 	{ "--listen-fds", "N", "listening sockets, from descriptor 5 on", 0 },
+	{ "--keys-socket", NULL, "newer keys come over the descriptor after those", 0 },
 };
 static const struct proc_role role = { "anvil-ingress", "the HTTP edge of anvil", options,
 	ARRAY_LEN(options), 0 };
@@ -136,6 +137,8 @@ main(int argc, char *argv[])
 		.lock_path = lock,
 		.store_path = store };
 	size_t nlisten = (size_t)proc_option_int(p, "--listen-fds", 0, 64, 0);
+	int keys_fd = proc_option(p, "--keys-socket") != NULL ? PROC_FD_FIRST + (int)nlisten
+							      : -1;
 	struct ingress *in;
 
 	if (store == NULL || lock == NULL)
@@ -145,7 +148,7 @@ main(int argc, char *argv[])
 		(void)proc_free(p);
 		return check(store);
 	}
-	in = ingress_new(p, c, nlisten);
+	in = ingress_new(p, c, nlisten, keys_fd);
 	if (in == NULL)
 		proc_die(p, "out of memory");
 	proc_forget_start(p);

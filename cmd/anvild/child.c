@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/anvild/history.h"
+#include "cmd/anvild/keys.h"
 #include "cmd/anvild/process.h"
 #include "cmd/anvild/spawn.h"
 #include "cmd/anvild/supervisor.h"
@@ -122,9 +123,10 @@ note(struct child *c, const char *event, const char *reason)
 
 static void child_on_end(void *arg, struct process *p, const struct process_end *end);
 
-/* The program and its arguments; ${number} is memory for one of them. */
+/* The program and its arguments; ${number} is memory for one of them, ${keys} ingress' end of
+ * the socket for newer keys. */
 static void
-describe(const struct child *c, struct spawn_desc *d, char number[16])
+describe(const struct child *c, int keys, struct spawn_desc *d, char number[16])
 {
 	const struct listeners *l = &c->sup->listeners;
 
@@ -137,8 +139,10 @@ describe(const struct child *c, struct spawn_desc *d, char number[16])
 	(void)snprintf(number, 16, "%zu", l->n);
 	d->argv[1] = "--listen-fds";
 	d->argv[2] = number;
-	memcpy(d->listen_fds, l->fds, l->n * sizeof(int));
-	d->nlisten_fds = l->n;
+	d->argv[3] = "--keys-socket";
+	memcpy(d->more_fds, l->fds, l->n * sizeof(int));
+	d->more_fds[l->n] = keys;
+	d->nmore_fds = l->n + 1;
 }
 
 static int
@@ -147,6 +151,7 @@ fork_child(struct child *c)
 	const struct process_owner owner = { child_on_end, c };
 	struct supervisor *s = c->sup;
 	CLEANUP(io_closep) int start = sup_start_fd(s, c->shard < 0 ? s->keys : NULL);
+	CLEANUP(io_closep) int keys = -1;
 	CLEANUP_FREE char *program = sup_program(
 	    s, c->shard < 0 ? "anvil-ingress" : "anvil-project");
 	struct process_id id = { .kind = PROCESS_RESIDENT };
@@ -154,12 +159,16 @@ fork_child(struct child *c)
 		.program = program, .start_fd = start, .lifeline_fd = s->lifeline[0]
 	};
 	char number[16];
+	int r;
 
 	if (start < 0 || program == NULL)
 		return E_NOMEM;
+	/* Made with the start object: what is newer than that comes over it. */
+	if (c->shard < 0 && (r = keys_connect(s->handover, &keys)) < 0)
+		return r;
 	id_hex32(id.spawn_id);
 	(void)snprintf(id.address, sizeof(id.address), "%s", c->address);
-	describe(c, &d, number);
+	describe(c, keys, &d, number);
 	return process_start_resident(s, &id, &d, &owner, &c->process);
 }
 

@@ -15,7 +15,7 @@
 
 #define FD_START    3 /* as lib/actor expects them */
 #define FD_LIFELINE 4
-#define FD_LISTEN   5
+#define FD_MORE     5
 #define EXEC_FAILED 127
 
 int
@@ -53,7 +53,7 @@ signals_default(void)
 static int
 lift(int fd)
 {
-	return fd < 0 ? -1 : fcntl(fd, F_DUPFD, FD_LISTEN + SPAWN_FDS_MAX + 1);
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD, FD_MORE + SPAWN_FDS_MAX + 1);
 }
 
 /* Puts the descriptors where the program expects them and closes all others.
@@ -62,20 +62,20 @@ static int
 lay_descriptors(const struct spawn_desc *d, int gate)
 {
 	int start = lift(d->start_fd), lifeline = lift(d->lifeline_fd);
-	int listening[SPAWN_FDS_MAX], null = open("/dev/null", O_RDWR);
-	int top = FD_LISTEN + (int)d->nlisten_fds;
+	int more[SPAWN_FDS_MAX], null = open("/dev/null", O_RDWR);
+	int top = FD_MORE + (int)d->nmore_fds;
 
 	gate = lift(gate);
-	for (size_t i = 0; i < d->nlisten_fds; i++)
-		listening[i] = lift(d->listen_fds[i]);
+	for (size_t i = 0; i < d->nmore_fds; i++)
+		more[i] = lift(d->more_fds[i]);
 	if (null < 0 || start < 0 || gate < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0)
 		return -1;
 	if (dup2(start, FD_START) < 0)
 		return -1;
 	if (lifeline >= 0 ? dup2(lifeline, FD_LIFELINE) < 0 : (close(FD_LIFELINE), 0))
 		return -1;
-	for (size_t i = 0; i < d->nlisten_fds; i++)
-		if (dup2(listening[i], FD_LISTEN + (int)i) < 0)
+	for (size_t i = 0; i < d->nmore_fds; i++)
+		if (dup2(more[i], FD_MORE + (int)i) < 0)
 			return -1;
 	if (dup2(gate, top) < 0 || fcntl(top, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;
@@ -114,7 +114,7 @@ spawn_fork(const struct spawn_desc *d, struct spawned *ret)
 	struct spawned s = SPAWNED_NONE;
 	int gate[2];
 
-	must(d->nlisten_fds <= SPAWN_FDS_MAX);
+	must(d->nmore_fds <= SPAWN_FDS_MAX);
 	if (pipe2(gate, O_CLOEXEC) < 0)
 		return err_from_errno(errno);
 	gate_read = gate[0];

@@ -21,8 +21,8 @@ struct spawn_desc {
 	const char *argv[SPAWN_ARGV_MAX]; /* ends with NULL                          */
 	int start_fd;                     /* becomes 3                               */
 	int lifeline_fd;                  /* becomes 4; -1: it gets none             */
-	int listen_fds[SPAWN_FDS_MAX];    /* become 5, 6, …                          */
-	size_t nlisten_fds;
+	int more_fds[SPAWN_FDS_MAX];      /* become 5, 6, …                          */
+	size_t nmore_fds;
 };
 
 /* A child at its gate, or past it. */

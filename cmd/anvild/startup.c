@@ -9,6 +9,7 @@
 
 #include "cmd/anvild/child.h"
 #include "cmd/anvild/exits.h"
+#include "cmd/anvild/keys.h"
 #include "cmd/anvild/options.h"
 #include "cmd/anvild/place.h"
 #include "cmd/anvild/runners.h"
@@ -39,24 +40,6 @@ read_config(struct supervisor *s, const struct options *o, char why[STARTUP_WHY_
 	if (r < 0)
 		(void)snprintf(why, STARTUP_WHY_SIZE, "%s",
 		    problems.len != 0 ? buf_cstr(&problems) : err_text(r));
-	return r;
-}
-
-/* ---- keys ---- */
-
-static int
-read_keys(struct supervisor *s, const struct place_user *u, char why[STARTUP_WHY_SIZE])
-{
-	const char *path = s->config->keys_file;
-	int r = vault_keys_load(path, u->uid, &s->keys, why);
-
-	if (r != E_NOENT)
-		return r;
-	r = vault_keys_create(path, &s->keys, why);
-	if (r == 0 && geteuid() == 0 && chown(path, u->uid, u->gid) < 0)
-		r = E_SYS;
-	if (r == 0)
-		log_event(LOG_LEVEL_INFO, "keys_made", LOG_STR("file", path));
 	return r;
 }
 
@@ -189,9 +172,10 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 	s->exits = exits_new(s);
 	s->sweep = sweep_new(s);
 	s->signals = signals_new(s);
+	s->handover = keys_new(s);
 	slots_init(&s->slots, c->runs_max_concurrent);
 	if (s->runners == NULL || s->serves == NULL || s->exits == NULL || s->sweep == NULL ||
-	    s->signals == NULL)
+	    s->signals == NULL || s->handover == NULL)
 		return E_NOMEM;
 	return 0;
 }
@@ -221,11 +205,13 @@ become_user(struct supervisor *s, const struct place_user *u, char why[STARTUP_W
 	int r = place_make_dirs(s->config->data_dir, s->config->runtime_dir, u, why);
 
 	if (r == 0)
-		r = read_keys(s, u, why);
+		r = keys_load(s, u->uid, u->gid, why);
 	if (r == 0)
 		r = open_listeners(s, u, why);
 	if (r == 0)
 		r = place_user_become(u, why);
+	if (r == 0)
+		r = keys_settle(s, why);
 	/* What a dying run leaves running becomes ours, and is ended. */
 	if (r == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		r = E_SYS;
@@ -297,6 +283,7 @@ supervisor_done(struct supervisor *s)
 		exits_free(s->exits);
 		sweep_free(s->sweep);
 		signals_free(s->signals);
+		keys_free(s->handover);
 		slots_done(&s->slots);
 	}
 	actor_free(s->actor);

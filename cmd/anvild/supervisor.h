@@ -28,6 +28,7 @@ enum supervisor_stmt {
 
 struct child;
 struct exits;
+struct keys;
 struct runners;
 struct serves;
 struct signals;
@@ -54,6 +55,7 @@ struct supervisor {
 	struct exits *exits;     /* Owned.  Ends that a shard has still to confirm.  */
 	struct slots slots;
 	struct signals *signals; /* Owned.                                         */
+	struct keys *handover;   /* Owned.  How ingress gets newer keys.             */
 	struct sweep *sweep;     /* Owned.  Disk space and old run folders.          */
 	/* Shutting down. */
 	int stopping;

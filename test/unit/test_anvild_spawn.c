@@ -184,9 +184,9 @@ a_child_has_the_descriptors_meant_for_it_and_no_other(void **state)
 	    "readlink /proc/$$/fd/0 /proc/$$/fd/3 /proc/$$/fd/4 /proc/$$/fd/5"
 	    " /proc/$$/fd/6 | sed 's/:.*//;s/ .*//'; " LIST_FDS);
 	sh.d.lifeline_fd = life[0];
-	sh.d.listen_fds[0] = listening[0];
-	sh.d.listen_fds[1] = listening[1];
-	sh.d.nlisten_fds = 2;
+	sh.d.more_fds[0] = listening[0];
+	sh.d.more_fds[1] = listening[1];
+	sh.d.nmore_fds = 2;
 	assert_int_equal(spawn_fork(&sh.d, &s), 0);
 	spawn_open(&s);
 	assert_int_equal(reap(&s), 0);
@@ -242,9 +242,9 @@ descriptors_that_are_where_others_belong_are_not_lost(void **state)
 			_exit(1);
 		(void)dup2(open("/dev/zero", O_RDONLY), 3);
 		sh.d.start_fd = 4;
-		sh.d.listen_fds[0] = 6;
-		sh.d.listen_fds[1] = 5;
-		sh.d.nlisten_fds = 2;
+		sh.d.more_fds[0] = 6;
+		sh.d.more_fds[1] = 5;
+		sh.d.nmore_fds = 2;
 		if (spawn_fork(&sh.d, &s) < 0)
 			_exit(1);
 		spawn_open(&s);
