@@ -27,7 +27,7 @@ _anvilctl() {
 		esac
 	done
 	case ${words[0]-} in
-	user | project | webhook) command="${words[0]} ${words[1]-}" ;;
+	user | project | webhook | keys) command="${words[0]} ${words[1]-}" ;;
 	*) command=${words[0]-} ;;
 	esac
 
@@ -37,7 +37,7 @@ _anvilctl() {
 		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 	elif [ ${#words[@]} = 0 ]; then
 		mapfile -t COMPREPLY < <(compgen -W "$("$program" --names | cut -d' ' -f1 | uniq)" -- "$cur")
-	elif [ ${#words[@]} = 1 ] && [[ ${words[0]} =~ ^(user|project|webhook)$ ]]; then
+	elif [ ${#words[@]} = 1 ] && [[ ${words[0]} =~ ^(user|project|webhook|keys)$ ]]; then
 		mapfile -t COMPREPLY < <(
 			compgen -W "$("$program" --names | sed -n "s/^${words[0]} //p")" -- "$cur")
 	else

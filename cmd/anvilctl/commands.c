@@ -30,6 +30,8 @@ const struct command *const commands[] = {
 	&command_user_disable,
 	&command_user_enable,
 	&command_user_reset_password,
+	&command_keys_rotate,
+	&command_keys_status,
 	&command_drain,
 	&command_resume,
 	&command_lint,
