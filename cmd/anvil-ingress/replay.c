@@ -68,6 +68,19 @@ take_item(struct replay *r, const struct run_item *item)
 	return 0;
 }
 
+/* A run that has lost lines in a crash has nothing where others have been: what is missing is a
+ * gap, up to where the tail begins. */
+static int
+skip_lost(struct replay *r)
+{
+	int64_t first = tail_first_seq(r->hub->channels[r->format].tail);
+	const struct run_item gap = {
+		.type = RUN_ITEM_TYPE_GAP, .from_seq = r->next, .to_seq = first - 1
+	};
+
+	return r->end < first && r->next >= r->end && r->next < first ? take_item(r, &gap) : 0;
+}
+
 static int
 has_enough(const struct replay *r)
 {
@@ -118,7 +131,9 @@ on_answer(struct sub *s, int err, const struct run_subscribe_ok *ok)
 		r->next = ok->first_seq;
 	TAILQ_FOREACH (v, &r->viewers, replay_entry)
 		v->next = r->next;
-	if (has_enough(r))
+	if (skip_lost(r) < 0)
+		end_all(r);
+	else if (has_enough(r))
 		finish(r, 1);
 }
 
