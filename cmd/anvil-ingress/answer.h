@@ -26,8 +26,8 @@ void answer_empty(struct exchange *x, int status);
 void answer_error(struct exchange *x, enum http_code code);
 void answer_error_text(struct exchange *x, enum http_code code, const char *message);
 /* With one more header. */
-void answer_error_with(
-    struct exchange *x, enum http_code code, const char *name, const char *value);
+void
+answer_error_with(struct exchange *x, enum http_code code, const char *name, const char *value);
 /* 405 with the methods that the resource knows. */
 void answer_error_allow(struct exchange *x, const char *allow);
 /* ${details}: JSON text of an object. */
