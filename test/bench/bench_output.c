@@ -86,23 +86,6 @@ read_detail(struct system *s, const char *run, struct watched *w)
 	json_decref(detail);
 }
 
-static pid_t
-pid_of_run(struct system *s, const char *run)
-{
-	json_t *list = system_rpc(s, "supervisor", "supervisor.listRuns", NULL), *row;
-	const char *id;
-	pid_t pid = 0;
-	size_t i;
-
-	json_array_foreach (json_object_get(list, "runs"), i, row) {
-		id = json_string_value(json_object_get(row, "runId"));
-		if (id != NULL && strcmp(id, run) == 0)
-			pid = (pid_t)json_integer_value(json_object_get(row, "pid"));
-	}
-	json_decref(list);
-	return pid;
-}
-
 /* Asks run and ingress again and again until the run has ended. */
 static void
 watch(struct system *s, const char *project, const char *run, struct watched *w)
@@ -115,7 +98,7 @@ watch(struct system *s, const char *project, const char *run, struct watched *w)
 
 	(void)snprintf(address, sizeof(address), "run/%s", run);
 	while (pid == 0 && bench_now_us() < until)
-		pid = pid_of_run(s, run);
+		pid = system_run_pid(s, run);
 	while (system_memory(s, pid, &m) == 0 && bench_now_us() < until) {
 		w->peak_kb = m.peak_kb > w->peak_kb ? m.peak_kb : w->peak_kb;
 		t = bench_now_us();

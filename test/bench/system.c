@@ -373,3 +373,20 @@ system_pid(struct system *s, const char *address)
 	json_decref(info);
 	return pid;
 }
+
+pid_t
+system_run_pid(struct system *s, const char *run)
+{
+	json_t *list = system_rpc(s, "supervisor", "supervisor.listRuns", NULL), *row;
+	const char *id;
+	pid_t pid = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "runs"), i, row) {
+		id = json_string_value(json_object_get(row, "runId"));
+		if (id != NULL && strcmp(id, run) == 0)
+			pid = (pid_t)json_integer_value(json_object_get(row, "pid"));
+	}
+	json_decref(list);
+	return pid;
+}

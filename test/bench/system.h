@@ -58,6 +58,8 @@ struct memory {
 int system_memory(struct system *s, pid_t pid, struct memory *ret);
 /* Pid of an actor, 0: there is none. */
 pid_t system_pid(struct system *s, const char *address);
+/* The same of the process that executes a run. */
+pid_t system_run_pid(struct system *s, const char *run_id);
 
 /* Runs a program and waits; its exit status.  Output goes to /dev/null. */
 int system_run(const char *const *argv, const char *dir);
