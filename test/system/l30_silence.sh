@@ -30,7 +30,7 @@ has_seen() {
 		"end of $2"
 	sed -n 's/^data: //p' "$2" | jq -j 'select(.type == "log").event.chunk' >"$T/joined"
 	log_of "$3" | cmp - "$T/joined" || fail "the text of $2 differs"
-	[ "$(grep -c '^event: hb$' "$2")" -ge $((SLEEP / 30)) ] || fail "$2: few heartbeats"
+	[ "$(grep -c '^event: hb$' "$2")" -ge $((SLEEP / 35)) ] || fail "$2: few heartbeats"
 }
 
 run=$(trigger "$project")

@@ -112,7 +112,10 @@ get_clients() {
 	flock "$lock"
 	if [ ! -d "$kept/$key" ]; then
 		WHY_NOT="npm cannot fetch the clients"
-		fetch_packages "$T/fetched" || return 1
+		fetch_packages "$T/fetched" || {
+			exec {lock}>&-
+			return 1
+		}
 		rm -rf "${kept:?}"/*/
 		cp -r "$T/fetched" "$kept/new"
 		mv "$kept/new" "$kept/$key"

@@ -6,8 +6,9 @@ import { checkEnd, checkOrder, chunksOf, textOf } from './anvil.mjs';
 import { Socket } from './socket.mjs';
 
 const { RUN, SLEEP } = process.env;
-const PING_S = 20;
-const HEARTBEAT_S = 30;
+// Sent every 20 and 30 s; not all machines are quick.
+const PING_S = 25;
+const HEARTBEAT_S = 35;
 
 const lively = await Socket.open(RUN);
 const mute = await Socket.open(RUN, { autoPong: false });
