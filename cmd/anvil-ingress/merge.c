@@ -69,32 +69,10 @@ static void
 take_lists(struct http_run_detail *ret, const struct run_get_detail_detail *d,
     struct http_run_step *steps, struct http_log_event *events)
 {
-	for (size_t i = 0; i < d->nsteps; i++) {
-		const struct step_row *s = &d->steps[i];
-
-		steps[i] = (struct http_run_step) { .id = s->id,
-			.run_id = s->run_id,
-			.position = s->position,
-			.name = s->name,
-			.command = s->command,
-			.status = s->status,
-			.has_started_at = s->has_started_at,
-			.started_at = s->started_at,
-			.has_finished_at = s->has_finished_at,
-			.finished_at = s->finished_at,
-			.has_exit_code = s->has_exit_code,
-			.exit_code = s->exit_code };
-	}
-	for (size_t i = 0; i < d->nrecent_logs; i++) {
-		const struct log_row *e = &d->recent_logs[i];
-
-		events[i] = (struct http_log_event) { .id = e->id,
-			.run_id = e->run_id,
-			.seq = e->seq,
-			.stream = e->stream,
-			.chunk = e->chunk,
-			.created_at = e->created_at };
-	}
+	for (size_t i = 0; i < d->nsteps; i++)
+		steps[i] = rows_step(&d->steps[i]);
+	for (size_t i = 0; i < d->nrecent_logs; i++)
+		events[i] = rows_line(&d->recent_logs[i]);
 	ret->steps = steps;
 	ret->nsteps = d->nsteps;
 	ret->recent_logs = events;

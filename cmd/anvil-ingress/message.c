@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cmd/anvil-ingress/rows.h"
 #include "gen/http.h"
 #include "lib/base/clock.h"
 #include "lib/base/json_text.h"
@@ -12,12 +13,7 @@
 void
 message_log(struct buf *out, const struct log_row *row)
 {
-	const struct http_log_event event = { .id = row->id,
-		.run_id = row->run_id,
-		.seq = row->seq,
-		.stream = row->stream,
-		.chunk = row->chunk,
-		.created_at = row->created_at };
+	const struct http_log_event event = rows_line(row);
 
 	(void)buf_add_str(out, "{\"type\":\"log\",\"event\":");
 	(void)http_log_event_encode(out, &event);
@@ -62,25 +58,6 @@ add_time(struct buf *out, const char *name, int has, int64_t ms)
 	add_text(out, name, has ? text : NULL);
 }
 
-static void
-add_step(struct buf *out, const struct step_row *s)
-{
-	const struct http_run_step step = { .id = s->id,
-		.run_id = s->run_id,
-		.position = s->position,
-		.name = s->name,
-		.command = s->command,
-		.status = s->status,
-		.has_started_at = s->has_started_at,
-		.started_at = s->started_at,
-		.has_finished_at = s->has_finished_at,
-		.finished_at = s->finished_at,
-		.has_exit_code = s->has_exit_code,
-		.exit_code = s->exit_code };
-
-	(void)http_run_step_encode(out, &step);
-}
-
 void
 message_state(
     struct buf *out, const struct run_live *run, const struct step_row *steps, size_t nsteps)
@@ -97,9 +74,11 @@ message_state(
 	    run->has_failure_code ? failure_code_name(run->failure_code) : NULL);
 	(void)buf_add_str(out, "},\"steps\":[");
 	for (size_t i = 0; i < nsteps; i++) {
+		const struct http_run_step step = rows_step(&steps[i]);
+
 		if (i > 0)
 			(void)buf_add_byte(out, ',');
-		add_step(out, &steps[i]);
+		(void)http_run_step_encode(out, &step);
 	}
 	(void)buf_add_str(out, "]}");
 }

@@ -71,6 +71,34 @@ rows_summary(const struct run_row *r)
 		.failure_code = r->failure_code };
 }
 
+struct http_run_step
+rows_step(const struct step_row *s)
+{
+	return (struct http_run_step) { .id = s->id,
+		.run_id = s->run_id,
+		.position = s->position,
+		.name = s->name,
+		.command = s->command,
+		.status = s->status,
+		.has_started_at = s->has_started_at,
+		.started_at = s->started_at,
+		.has_finished_at = s->has_finished_at,
+		.finished_at = s->finished_at,
+		.has_exit_code = s->has_exit_code,
+		.exit_code = s->exit_code };
+}
+
+struct http_log_event
+rows_line(const struct log_row *l)
+{
+	return (struct http_log_event) { .id = l->id,
+		.run_id = l->run_id,
+		.seq = l->seq,
+		.stream = l->stream,
+		.chunk = l->chunk,
+		.created_at = l->created_at };
+}
+
 struct index_project
 rows_index_project(const struct project_config *c, int64_t shard)
 {
