@@ -1,7 +1,6 @@
 #include "cmd/anvil-ingress/health.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/anvil-ingress/answer.h"

@@ -1,7 +1,6 @@
 /* POST /api/public/hooks/{provider}/{ownerSlug}/{projectSlug}: the order of work (webhooks 1). */
 #include "cmd/anvil-ingress/hook.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd/anvil-ingress/answer.h"

@@ -1,7 +1,5 @@
 #include "cmd/anvil-ingress/hook_body.h"
 
-#include <string.h>
-
 #include "cmd/anvil-ingress/seal.h"
 #include "lib/base/enc.h"
 #include "lib/base/err.h"

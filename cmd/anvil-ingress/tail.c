@@ -1,7 +1,6 @@
 #include "cmd/anvil-ingress/tail.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/err.h"
 #include "lib/base/mem.h"

@@ -4,7 +4,6 @@
  * and a slow reader slows only itself.  Who follows goes on with the lines that the hub of the
  * run has, and reads again when these are too new. */
 #include <stddef.h>
-#include <string.h>
 
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/auth.h"

@@ -1,7 +1,5 @@
 #include "cmd/anvil-project/shard.h"
 
-#include <string.h>
-
 #include "cmd/anvil-project/dispatcher.h"
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/removal.h"

@@ -1,7 +1,5 @@
 #include "cmd/anvil-project/takeover.h"
 
-#include <string.h>
-
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/run.h"

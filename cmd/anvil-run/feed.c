@@ -1,7 +1,6 @@
 #include "cmd/anvil-run/feed.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "cmd/anvil-run/recorder.h"
 #include "lib/base/err.h"

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cmd/anvil-run/phases.h"
 #include "gen/run.h"

@@ -1,6 +1,5 @@
 /* Row 12 of spec run 4: the steps, one after the other. */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cmd/anvil-run/journal.h"
 #include "cmd/anvil-run/phases.h"

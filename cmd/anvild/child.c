@@ -1,6 +1,5 @@
 #include "cmd/anvild/child.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 #include "cmd/anvild/supervisor.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cmd/anvild/child.h"

@@ -10,7 +10,6 @@
 #define LIB_HTTP_WS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct http_blob;
 struct http_req;

@@ -1,7 +1,5 @@
 #include "lib/record/states.h"
 
-#include <string.h>
-
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "lib/record/inside.h"

@@ -8,8 +8,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "lib/wire/wire.h"
 #include "test/bench/report.h"

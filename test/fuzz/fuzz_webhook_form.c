@@ -1,7 +1,6 @@
 /* Input: a seed of the splits, then a form.  Whatever the splits, what comes out is what a decoder
  * of the whole makes of it. */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/base.h"

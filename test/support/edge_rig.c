@@ -1,6 +1,5 @@
 #include "test/support/edge_rig.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>

@@ -1,6 +1,5 @@
 #include "test/support/forge_fuzz.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"

@@ -1,7 +1,6 @@
 #include "test/support/watcher.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

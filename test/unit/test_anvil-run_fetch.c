@@ -2,7 +2,6 @@
  * test/unit/test_anvil-run_fetch.c -- what subscribers get next, read from the store.
  */
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * test/unit/test_anvil-run_recorder.c -- jobs of the store's thread: order, retries, patience.
  */
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

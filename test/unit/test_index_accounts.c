@@ -1,7 +1,6 @@
 /*
  * test/unit/test_index_accounts.c -- users, passwords, invites, sessions and tickets in ingress.db.
  */
-#include <string.h>
 
 #include "lib/base/mem.h"
 #include "test/support/index_rig.h"

@@ -1,5 +1,4 @@
 /* Every row of the table that decides what a delivery comes to; how long it is kept. */
-#include <stdio.h>
 #include <string.h>
 
 #include "test/support/starve.h"

@@ -1,7 +1,5 @@
 /* A delivery whose transaction meets a full disk, an I/O error or a kill: its row and its run are
  * both there or neither, and the next try of the same request comes to one run. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "lib/base/mem.h"

@@ -3,7 +3,6 @@
  * table of the specification: each answer and each row must be the model's.
  *
  * Each sequence has a seed of its own, which a failure names; ANVIL_SEED=<it> plays it alone. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

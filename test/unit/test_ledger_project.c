@@ -1,5 +1,4 @@
 /* Configuration of a project: create, update, list, remove. */
-#include <string.h>
 
 #include "test/support/ledger_rig.h"
 #include "test/support/starve.h"

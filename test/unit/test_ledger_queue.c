@@ -1,6 +1,4 @@
 /* Accept, cancel and promotion, row by row of the specification. */
-#include <stdio.h>
-#include <string.h>
 
 #include "test/support/ledger_rig.h"
 #include "test/support/starve.h"

@@ -1,5 +1,4 @@
 /* What the index does not know yet: phases, ladders, confirmations by number. */
-#include <string.h>
 
 #include "test/support/ledger_rig.h"
 #include "test/support/starve.h"

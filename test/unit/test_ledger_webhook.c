@@ -1,5 +1,4 @@
 /* Webhooks: made, changed, removed, their versions; attempts that were refused. */
-#include <string.h>
 
 #include "test/support/starve.h"
 #include "test/support/unit.h"

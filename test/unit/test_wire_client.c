@@ -2,7 +2,6 @@
  * test/unit/test_wire_client.c -- calls that are waited for, against a server in a process of
  * its own.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
