@@ -8,8 +8,10 @@
 
 #include "cmd/anvilctl/ctl.h"
 #include "lib/base/err.h"
+#include "lib/base/utf8.h"
 
-/* One line without its end, byte by byte: what follows belongs to the next reader. */
+/* One line without its end, byte by byte: what follows belongs to the next reader.  An empty
+ * one is as good as none. */
 static int
 read_line(struct buf *out)
 {
@@ -28,7 +30,7 @@ read_line(struct buf *out)
 	}
 	if (out->len > 0 && out->data[out->len - 1] == '\r')
 		out->len--;
-	return n == 0 && out->len == 0 ? E_EOF : 0;
+	return out->len == 0 ? E_EOF : 0;
 }
 
 /* Echo is back on whatever happens but a signal; the shell sees to that one. */
@@ -81,6 +83,9 @@ secret_read(const char *what, int twice, struct buf *out)
 	}
 	if (memchr(out->data, '\0', out->len) != NULL)
 		return ctl_fail("%s: holds a NUL", what);
+	/* A message would carry other bytes than these, and nobody would be told. */
+	if (!utf8_valid((const char *)out->data, out->len))
+		return ctl_fail("%s: is not UTF-8", what);
 	return buf_cstr(out) != NULL ? 0 : ctl_fail_nomem();
 }
 

@@ -146,6 +146,14 @@ expect_in "$(cat "$T/out")" rotation "why"
 expect_exit 0 ctl webhook rm demo/hello gitea
 expect "$(deliver "$secret" ping ten "$ping")" 404 "delivery after the removal"
 expect_exit 1 ctl webhook rm demo/hello gitea
+for text in '' '\n' '\r\n' 'a\0b\n' '\377\376\n'; do
+	rc=0
+	# shellcheck disable=SC2059 # a format it is
+	printf "$text" | ctl webhook set demo/hello gitea --instance-url "$at" --secret-stdin \
+		>"$T/out" 2>&1 || rc=$?
+	expect $rc 1 "exit status of the secret \"$text\""
+	expect_in "$(cat "$T/out")" "Secret of the webhook: " "answer to the secret \"$text\""
+done
 ctl webhook set demo/hello gitea --instance-url "$at" --secret-stdin <<<"$own" >"$T/out" 2>&1 ||
 	fail "webhook set --secret-stdin: $(cat "$T/out")"
 expect_in "$(cat "$T/out")" "the one that you gave" "form"
