@@ -15,7 +15,8 @@ struct actor;
 /* ${work}(arg) runs on a thread and touches nothing but ${arg}; then ${done}(arg, 0) runs on
  * the loop.  Jobs start in order.  When the actor ends first, ${done}(arg, E_CANCELED) runs
  * for jobs that have not started.  0, then ${done} runs exactly once and later; or
- * E_OVERLOADED, E_DRAINING, E_NOMEM, E_SYS, and neither runs.  The request id of the log goes along. */
+ * E_OVERLOADED, E_DRAINING, E_NOMEM, E_SYS, and neither runs.  The request id of the log goes
+ * along. */
 int actor_work(
     struct actor *a, void (*work)(void *arg), void (*done)(void *arg, int err), void *arg);
 /* Jobs waiting or running. */

@@ -5,8 +5,9 @@
  * frame is in the file before its description is handed out, the caller then commits that as
  * a row of log_frames, and rows of run_logs that it covers go in that transaction or later.
  * Killed in between, the file is longer than the rows say: archive_open() cuts it, and the
- * text is still in run_logs, or was not said to be stored.  A frame is not synced by itself, so that power loss may damage
- * the newest ones; archive_sync() comes before the run is said to have ended.
+ * text is still in run_logs, or was not said to be stored.  A frame is not synced by itself, so
+ * that power loss may damage the newest ones; archive_sync() comes before the run is said to
+ * have ended.
  *
  * Byte positions are those of the complete log, also where a middle part was left out.
  */
