@@ -18,7 +18,7 @@ ingress_configure(struct ingress *in, struct turn *t,
 		r = config_from_json((const char *)text.data, text.len, &next);
 	if (r == 0)
 		r = links_open(in, (size_t)next->shards);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	limiter_set_max(in->limit_login, next->limits_login_per_minute);
 	limiter_set_max(in->limit_accept, next->limits_invite_accept_per_minute);
