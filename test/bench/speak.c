@@ -62,12 +62,13 @@ static int
 pour(long bytes_s, long seconds)
 {
 	size_t lines = (size_t)bytes_s / SPEAK_LINE / (size_t)(1000000 / PIECE_US);
-	double next = bench_now_us(), end = next + (double)seconds * 1e6;
+	long pieces = seconds * (1000000 / PIECE_US);
+	double begin = bench_now_us();
 
 	if (lines == 0 || lines > PIECE_MAX / SPEAK_LINE)
 		return 1;
-	for (; next < end; next += PIECE_US) {
-		sleep_until(next);
+	for (long i = 0; i < pieces; i++) {
+		sleep_until(begin + (double)i * PIECE_US);
 		say(lines);
 	}
 	return 0;
