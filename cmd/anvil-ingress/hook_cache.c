@@ -307,6 +307,32 @@ give_up(struct hook_wait *w, enum http_code why)
 	w->done(w, HOOK_UNKNOWN, NULL);
 }
 
+static void
+wait_for(struct hook_load *l, struct hook_wait *w)
+{
+	w->load = l;
+	LIST_INSERT_HEAD(&l->waits, w, entry);
+}
+
+/* Newcomers may join it.  NULL: no memory. */
+static struct hook_load *
+load_new(struct hook_cache *c, const char *key, const char *project_id, enum provider provider,
+    const char *request_id)
+{
+	struct hook_load *l = mem_calloc(1, sizeof(*l));
+
+	if (l == NULL || map_set(c->loads, key, l) < 0)
+		return mem_free(l);
+	c->nloads++;
+	l->cache = c;
+	l->provider = provider;
+	(void)snprintf(l->key, sizeof(l->key), "%s", key);
+	(void)snprintf(l->project_id, sizeof(l->project_id), "%s", project_id);
+	(void)snprintf(l->request_id, sizeof(l->request_id), "%s", request_id);
+	LIST_INIT(&l->waits);
+	return l;
+}
+
 void
 hook_cache_load(struct hook_cache *c, struct hook_wait *w, const char *project_id,
     enum provider provider, int64_t shard, int64_t deadline_ms, const char *request_id)
@@ -318,32 +344,22 @@ hook_cache_load(struct hook_cache *c, struct hook_wait *w, const char *project_i
 	must(w->load == NULL);
 	make_key(key, project_id, provider);
 	l = map_get(c->loads, key);
-	if (l != NULL) {
-		if (l->until.us > until.us) {
-			/* It may take longer than this one can wait. */
-			give_up(w, HTTP_CODE_SHARD_UNAVAILABLE);
-			return;
-		}
-		w->load = l;
-		LIST_INSERT_HEAD(&l->waits, w, entry);
+	if (l != NULL && l->until.us > until.us) {
+		/* It may take longer than this one can wait. */
+		give_up(w, HTTP_CODE_SHARD_UNAVAILABLE);
 		return;
 	}
-	l = mem_calloc(1, sizeof(*l));
-	if (l == NULL || map_set(c->loads, key, l) < 0) {
-		free(l);
+	if (l != NULL) {
+		wait_for(l, w);
+		return;
+	}
+	l = load_new(c, key, project_id, provider, request_id);
+	if (l == NULL) {
 		give_up(w, HTTP_CODE_OVERLOADED);
 		return;
 	}
-	c->nloads++;
-	l->cache = c;
-	l->provider = provider;
 	l->until = until;
-	memcpy(l->key, key, sizeof(key));
-	(void)snprintf(l->project_id, sizeof(l->project_id), "%s", project_id);
-	(void)snprintf(l->request_id, sizeof(l->request_id), "%s", request_id);
-	LIST_INIT(&l->waits);
-	w->load = l;
-	LIST_INSERT_HEAD(&l->waits, w, entry);
+	wait_for(l, w);
 	l->call = (struct shard_call) { .in = c->in,
 		.shard = shard,
 		.deadline_ms = deadline_ms,
