@@ -1,5 +1,6 @@
 #include "lib/base/json_text.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "lib/base/err.h"
@@ -37,28 +38,28 @@ add_escape(struct buf *b, uint8_t c, char letter)
 	}
 }
 
-/* 1 when one of eight bytes is zero. */
-static int
-has_zero(uint64_t v)
+/* The highest bit of each of eight bytes that is zero; above the first one, of others too. */
+static uint64_t
+zeros(uint64_t v)
 {
-	return ((v - 0x0101010101010101) & ~v & 0x8080808080808080) != 0;
+	return (v - 0x0101010101010101) & ~v & 0x8080808080808080;
 }
 
-/* How many bytes at ${p}, a multiple of eight, stand for themselves.  Logs are mostly such. */
-static size_t
-plain_prefix(const char *p, size_t n)
+size_t
+json_text_plain(const char *p, size_t n)
 {
 	size_t at = 0;
 
 	for (; n - at >= sizeof(uint64_t); at += sizeof(uint64_t)) {
-		uint64_t v;
+		uint64_t v, odd;
 
 		memcpy(&v, p + at, sizeof(v));
-		if ((v & 0x8080808080808080) != 0 ||
-		    ((v - 0x2020202020202020) & 0x8080808080808080) != 0 ||
-		    has_zero(v ^ 0x2222222222222222) || has_zero(v ^ 0x5c5c5c5c5c5c5c5c) ||
-		    has_zero(v ^ 0x7f7f7f7f7f7f7f7f))
-			break;
+		v = le64toh(v);
+		odd = (v | (v - 0x2020202020202020)) & 0x8080808080808080;
+		odd |= zeros(v ^ 0x2222222222222222) | zeros(v ^ 0x5c5c5c5c5c5c5c5c) |
+		    zeros(v ^ 0x7f7f7f7f7f7f7f7f);
+		if (odd != 0)
+			return at + (size_t)__builtin_ctzll(odd) / 8;
 	}
 	return at;
 }
@@ -75,7 +76,7 @@ json_text_string(struct buf *b, const char *p, size_t n)
 		char letter;
 		size_t len = 1;
 
-		at += plain_prefix(p + at, n - at);
+		at += json_text_plain(p + at, n - at);
 		if (at == n)
 			break;
 		c = (uint8_t)p[at];

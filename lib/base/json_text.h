@@ -14,4 +14,8 @@
  * U+FFFD.  NUL and control characters are escaped.  0 or E_NOMEM. */
 int json_text_string(struct buf *b, const char *p, size_t n);
 
+/* How many of ${n} bytes at ${p} certainly stand for themselves in a JSON string.  It goes by eight
+ * bytes: of what is left in the end, fewer than eight, it counts none. */
+size_t json_text_plain(const char *p, size_t n);
+
 #endif

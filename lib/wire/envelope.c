@@ -8,6 +8,7 @@
 #include "lib/base/base.h"
 #include "lib/base/buf.h"
 #include "lib/base/err.h"
+#include "lib/base/json_text.h"
 #include "lib/wire/json.h"
 #include "lib/wire/rpc.h"
 
@@ -39,6 +40,9 @@ static int
 skip_string(struct scan *s)
 {
 	for (; s->at < s->end; s->at++) {
+		s->at += json_text_plain(s->at, (size_t)(s->end - s->at));
+		if (s->at == s->end)
+			break;
 		if (*s->at == '"') {
 			s->at++;
 			return 1;

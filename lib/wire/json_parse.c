@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/json_text.h"
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/wire/json.h"
@@ -44,9 +45,14 @@ at_byte(const struct reader *r, char c)
 static int
 skip_plain(struct reader *r)
 {
-	while (r->p < r->end) {
-		uint8_t c = (uint8_t)*r->p;
+	for (;;) {
 		size_t n = 1;
+		uint8_t c;
+
+		r->p += json_text_plain(r->p, (size_t)(r->end - r->p));
+		if (r->p == r->end)
+			return E_PARSE;
+		c = (uint8_t)*r->p;
 
 		if (c == '"' || c == '\\')
 			return 0;
@@ -55,7 +61,6 @@ skip_plain(struct reader *r)
 			return E_PARSE;
 		r->p += n;
 	}
-	return E_PARSE;
 }
 
 static int
