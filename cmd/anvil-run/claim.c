@@ -90,7 +90,7 @@ open_sandbox(struct run_actor *r)
 {
 	const struct config *c = r->config;
 	const char *const hide[] = { c->data_dir, c->runtime_dir, "/etc/anvil", c->keys_file,
-		NULL };
+		r->config_file, NULL };
 	struct sandbox_paths paths = { .workspace = r->place.ws,
 		.tmp = r->place.tmp,
 		.home = r->place.home,

@@ -83,8 +83,9 @@ struct run_actor {
 	int serving; /* The form --serve: nothing but recorder and idle timer. */
 	struct proc *proc;
 	struct actor *actor;
-	struct config *config; /* Owned. */
-	struct arena *arena;   /* Owned: what lives as long as the run. */
+	struct config *config;   /* Owned. */
+	struct arena *arena;     /* Owned: what lives as long as the run. */
+	const char *config_file; /* Where the configuration was read; NULL: nowhere. */
 	struct place place;
 	const char *run_id, *project_id, *spawn_id;
 	struct actor_timer *idle;

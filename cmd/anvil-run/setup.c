@@ -281,6 +281,9 @@ run_new(struct proc *p, int serving)
 	r->arena = arena_new();
 	if (r->arena == NULL)
 		proc_die(p, "out of memory");
+	if (proc_config_file(p) != NULL &&
+	    (r->config_file = arena_strdup(r->arena, proc_config_file(p))) == NULL)
+		proc_die(p, "out of memory");
 	return r;
 }
 

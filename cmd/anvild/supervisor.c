@@ -1,6 +1,8 @@
 #include "cmd/anvild/supervisor.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd/anvild/child.h"
@@ -10,6 +12,7 @@
 #include "cmd/anvild/spawn.h"
 #include "cmd/anvild/sweep.h"
 #include "gen/actor.h"
+#include "lib/base/json_text.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -28,6 +31,18 @@ sup_program(const struct supervisor *s, const char *name)
 	return mem_format("%s/%s", s->libexec, name);
 }
 
+/* Runs hide the file from their steps, wherever it is. */
+static int
+add_config_path(const struct supervisor *s, struct buf *b)
+{
+	CLEANUP_FREE char *path = s->config_path != NULL ? realpath(s->config_path, NULL)
+							 : NULL;
+
+	if (path == NULL)
+		return buf_add_str(b, "null");
+	return json_text_string(b, path, strlen(path));
+}
+
 int
 sup_start_fd(const struct supervisor *s, const struct vault_keys *keys)
 {
@@ -40,6 +55,9 @@ sup_start_fd(const struct supervisor *s, const struct vault_keys *keys)
 	if (keys == NULL)
 		buf_add_str(&b, "null");
 	else if (vault_keys_format(keys, &b) < 0)
+		return -1;
+	buf_add_str(&b, ",\"configFile\":");
+	if (add_config_path(s, &b) < 0)
 		return -1;
 	buf_printf(&b, ",\"supervisorPid\":%d,\"bootId\":\"%s\"}", (int)getpid(), s->boot_id);
 	return b.failed ? -1 : spawn_memfd(b.data, b.len);

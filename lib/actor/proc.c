@@ -154,6 +154,12 @@ proc_config(const struct proc *p)
 	return json_object_get(p->start, "config");
 }
 
+const char *
+proc_config_file(const struct proc *p)
+{
+	return json_string_value(json_object_get(p->start, "configFile"));
+}
+
 const json_t *
 proc_keys(const struct proc *p)
 {

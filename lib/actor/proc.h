@@ -5,8 +5,9 @@
  * what the program makes, then proc_run() (link to the supervisor, ready, loop, drain).
  *
  * Descriptors: 0 /dev/null; 1, 2 the supervisor's standard error; 3 one JSON object
- * {config, keys, supervisorPid, bootId}, read to its end and closed; 4 the lifeline, whose end
- * of file means that the supervisor has gone (runs have none); from 5 on what is announced.
+ * {config, keys, configFile, supervisorPid, bootId}, read to its end and closed; 4 the
+ * lifeline, whose end of file means that the supervisor has gone (runs have none); from 5 on
+ * what is announced.
  */
 #ifndef LIB_ACTOR_PROC_H
 #define LIB_ACTOR_PROC_H
@@ -55,14 +56,17 @@ int proc_wants_check(const struct proc *p);
 
 /* Of descriptor 3, borrowed; keys: NULL when there are none. */
 const json_t *proc_config(const struct proc *p);
+/* Absolute path of the file that it was read from; NULL: there was none. */
+const char *proc_config_file(const struct proc *p);
 const json_t *proc_keys(const struct proc *p);
 const char *proc_boot_id(const struct proc *p);
 /* Forgets the start object, keys wiped as far as they can be; when the program has read it. */
 void proc_forget_start(struct proc *p);
 
 /* actor_new() for this process, its log component and its crash note; a failure is logged
- * and ends the process (a locked store: 75; one that is newer or damaged: 78 with a note; else 70).  ${place}'s supervisor_pid is filled
- * in.  ${data_dir}: for the crash note, NULL: none. */
+ * and ends the process (a locked store: 75; one that is newer or damaged: 78 with a note;
+ * else 70).  ${place}'s supervisor_pid is filled in.  ${data_dir}: for the crash note, NULL:
+ * none. */
 struct actor *proc_actor(struct proc *p, const struct actor_desc *desc,
     const struct actor_place *place, const char *data_dir);
 
