@@ -1,7 +1,6 @@
 #include "cmd/anvil-ingress/hub.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/anvil-ingress/hub_row.h"
@@ -195,6 +194,7 @@ static int
 take_item(struct hub *h, const struct run_item *item)
 {
 	struct buf json = BUF_INIT;
+	int err;
 
 	switch (item->type) {
 	case RUN_ITEM_TYPE_LOG: return item->event != NULL ? take_log(h, item->event) : 0;
@@ -204,8 +204,9 @@ take_item(struct hub *h, const struct run_item *item)
 		if (item->run == NULL)
 			return 0;
 		message_state(&json, item->run, item->steps, item->nsteps);
+		err = json.failed ? E_NOMEM : 0;
 		hub_set_state_take(h, &json);
-		return h->version == 0 ? E_NOMEM : 0;
+		return err;
 	case RUN_ITEM_TYPE_END:
 		h->ended = 1;
 		sub_close(&h->live, 0);
@@ -290,11 +291,12 @@ live_on_answer(struct sub *s, int err, const struct run_subscribe_ok *ok)
 	h->heard = clock_mono();
 	if (err == E_NOENT && !hub_on_absent(h))
 		source_rest(h->source);
-	else if (err < 0)
+	else if (err < 0) {
+		replays_stop(h);
 		source_drop(h->source);
-	else if (!h->anchored)
+	} else if (!h->anchored) {
 		anchor(h, ok);
-	else {
+	} else {
 		h->end_seq = max_i64(h->end_seq, ok->next_seq);
 		h->acked = h->next - 1;
 	}

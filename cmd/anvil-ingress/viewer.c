@@ -149,7 +149,8 @@ want_room(struct viewer *v)
 void
 viewer_fill(struct viewer *v)
 {
-	while (v->ops->unsent(v) < VIEWER_UNSENT_BYTES && send_next(v))
+	/* A transport that is told to read elsewhere may find that it cannot, and leave. */
+	while (v->hub != NULL && v->ops->unsent(v) < VIEWER_UNSENT_BYTES && send_next(v))
 		;
 	if (v->hub == NULL || v->dead)
 		return;
