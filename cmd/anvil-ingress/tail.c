@@ -97,12 +97,6 @@ tail_first_seq(const struct tail *t)
 	return t->first_seq;
 }
 
-int64_t
-tail_next_seq(const struct tail *t)
-{
-	return t->next_seq;
-}
-
 int
 tail_is_whole(const struct tail *t)
 {

@@ -30,9 +30,8 @@ int tail_add_take(struct tail *t, int64_t next, struct http_blob *blob);
 /* Lets the oldest ones go, as far as more than ${max} bytes are kept. */
 void tail_trim(struct tail *t, size_t max);
 
-/* Lines [first, next) are in it. */
+/* The oldest line that is in it, or will be. */
 int64_t tail_first_seq(const struct tail *t);
-int64_t tail_next_seq(const struct tail *t);
 /* 1 while nothing of it has gone. */
 int tail_is_whole(const struct tail *t);
 

@@ -211,13 +211,6 @@ ws_unsent(const struct ws *ws)
 	return http_stream_unsent(ws->req);
 }
 
-struct http_req *
-ws_req(const struct ws *ws)
-{
-	OBJ_CHECK(ws, WS_MAGIC);
-	return ws->req;
-}
-
 void
 ws_want(struct ws *ws, size_t low, void (*fn)(void *arg, struct ws *ws), void *arg)
 {

@@ -72,7 +72,6 @@ enum ws_close_code {
  * the answer could not be made, on_gone follows. */
 struct ws *ws_accept(
     struct http_req *req, const struct ws_limits *limits, const struct ws_ops *ops, void *arg);
-struct http_req *ws_req(const struct ws *ws);
 
 /* One message as one frame, made once for any number of clients.  NULL: out of memory. */
 struct http_blob *ws_frame_text(const void *p, size_t n);

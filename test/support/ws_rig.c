@@ -36,7 +36,7 @@ desk_on_gone(void *arg, struct ws *ws, int code)
 	struct desk *d = arg;
 
 	assert_ptr_equal(ws, d->ws);
-	assert_int_equal(strlen(http_req_id(ws_req(ws))), 22);
+	assert_int_equal(strlen(http_req_id(d->req)), 22);
 	d->ngone++;
 	d->code = code;
 	d->ws = NULL;
@@ -93,7 +93,8 @@ desk_accept(struct desk *d, const struct ws_limits *limits)
 	struct ws_limits patient = desk_patient();
 
 	assert_int_equal(ws_request_check(d->rig->held), WS_REQUEST_OK);
-	d->ws = ws_accept(d->rig->held, limits != NULL ? limits : &patient, &ops, d);
+	d->req = d->rig->held;
+	d->ws = ws_accept(d->req, limits != NULL ? limits : &patient, &ops, d);
 	return d->ws;
 }
 

@@ -11,14 +11,15 @@
 struct desk {
 	struct rig *rig;
 	struct client *client;
-	struct ws *ws;     /* NULL once it is gone. */
-	struct buf texts;  /* "[one][two]"           */
-	int ngone, code;   /* As on_gone told.       */
-	int nroom;         /* Calls of desk_on_room. */
-	size_t room_left;  /* unsent at the last one */
-	int drop_on_text;  /* ws_drop() from inside. */
-	int close_on_text; /* ws_close() ...         */
-	int answer;        /* Sends each text back.  */
+	struct ws *ws;        /* NULL once it is gone. */
+	struct http_req *req; /* Lives as long. */
+	struct buf texts;     /* "[one][two]"           */
+	int ngone, code;      /* As on_gone told.       */
+	int nroom;            /* Calls of desk_on_room. */
+	size_t room_left;     /* unsent at the last one */
+	int drop_on_text;     /* ws_drop() from inside. */
+	int close_on_text;    /* ws_close() ...         */
+	int answer;           /* Sends each text back.  */
 };
 
 struct frame {
