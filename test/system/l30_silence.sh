@@ -24,7 +24,7 @@ watch() {	# URL: its text, as it comes
 }
 # has_seen PID FILE RUN: the watcher is through, and its events are the whole run with heartbeats.
 has_seen() {
-	wait_for $((SLEEP + 60)) "! is_alive $1"
+	wait_for $((SLEEP + 120)) "! is_alive $1"
 	wait "$1" || fail "curl was cut off: $(tail -n 3 "$2")"
 	expect "$(tail -n 3 "$2")" $'event: end\ndata: {"type":"end","reason":"run_finished"}' \
 		"end of $2"
@@ -50,18 +50,18 @@ if get_clients; then
 else
 	echo "without WebSockets: $WHY_NOT"
 fi
-wait_for 20 "grep -q begun $T/events && grep -q begun $T/text && grep -q queued $T/queued"
+wait_for 40 "grep -q begun $T/events && grep -q begun $T/text && grep -q queued $T/queued"
 let_go "$run"
 
 has_seen $events "$T/events" "$run"
 has_ended "$run" passed
-wait_for 20 "! is_alive $text"
+wait_for 40 "! is_alive $text"
 wait $text || fail "the text was cut off"
 log_of "$run" | cmp - "$T/text" || fail "the text differs"
 has_ended "$queued" passed
 has_seen $early "$T/queued" "$queued"
 if [ -n "$socket" ]; then
-	wait_for 20 "! is_alive $socket"
+	wait_for 40 "! is_alive $socket"
 	wait $socket || fail "$(cat "$T/socket")"
 fi
 stop_all
