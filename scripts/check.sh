@@ -52,9 +52,9 @@ copies() {
 source_checks() {
 	local check
 	for check in headers source layers sizes format shell; do
-		row one "source/$check" 120 "scripts/check-$check.sh"
+		row one "source/$check" 300 "scripts/check-$check.sh"
 	done
-	row one source/linkage 120 "scripts/check-linkage.sh build/release"
+	row one source/linkage 300 "scripts/check-linkage.sh build/release"
 }
 
 name_of() {

@@ -17,9 +17,9 @@ tidy=$(command -v clang-tidy-14 || echo clang-tidy)
 	row one build/release 900 "make -k -j2 gen programs"
 	row stage
 	for check in headers source layers sizes format shell; do
-		row one "source/$check" 120 "scripts/check-$check.sh"
+		row one "source/$check" 300 "scripts/check-$check.sh"
 	done
-	row one source/linkage 120 "scripts/check-linkage.sh build/release"
+	row one source/linkage 300 "scripts/check-linkage.sh build/release"
 	row one source/cppcheck 1800 "scripts/check-cppcheck.sh"
 	find lib cmd test -name '*.c' | LC_ALL=C sort | while read -r file; do
 		row one "tidy/$file" 300 "$tidy --quiet --warnings-as-errors='*' $file -- $flags"
