@@ -260,6 +260,9 @@ put_ref(struct maker *m)
 
 	if (m->ref.type != WEBHOOK_TYPE_STRING)
 		return 0;
+	/* GitHub's alerts have an empty one when they are of no branch: as good as none. */
+	if (m->ref.n == 0 && !m->ref.too_long && m->v->event_kind != EVENT_KIND_PUSH)
+		return 0;
 	if ((say = ref_fault(m)) != NULL) {
 		add_issue(m, WEBHOOK_MEMBER_REF, "String", say, CODE_REQUEST);
 		return 0;

@@ -95,9 +95,10 @@ the_ref_of_a_push_is_a_full_name_by_the_rules_of_git(void **state)
 static void
 the_ref_of_other_events_is_any_text_without_controls(void **state)
 {
-	static const char *const good[] = { "null", "'main'", "'v1.0.0'", "'a b..c~'", "'/'" };
-	static const char *const bad[] = { "''", "'a\\u0000'", "'\\u007f'", "'\\u009f'",
-		"'a\\n'", "0", "[]", "false" };
+	static const char *const good[] = { "null", "''", "'main'", "'v1.0.0'", "'a b..c~'",
+		"'/'" };
+	static const char *const bad[] = { "'a\\u0000'", "'\\u007f'", "'\\u009f'", "'a\\n'",
+		"0", "[]", "false" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
