@@ -1,5 +1,4 @@
 /* index.*: what shards tell the index (project 13). */
-
 #include "cmd/anvil-ingress/hub_row.h"
 #include "cmd/anvil-ingress/ingress.h"
 #include "cmd/anvil-ingress/rows.h"

@@ -1,5 +1,4 @@
 /* .../projects/{projectId}/webhooks: list, put, rotate-secret, delete (http-api 10). */
-
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/routes.h"
 #include "cmd/anvil-ingress/webhooks.h"
