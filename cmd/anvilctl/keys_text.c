@@ -84,7 +84,7 @@ keys_text(const struct ingress_keys_status_status *s, struct buf *out)
 	if (broken > 0)
 		(void)buf_printf(out,
 		    "%lld %s cannot be opened with the key of their version, which is another "
-		    "than they were sealed with; the log names them (secret_not_opened)\n",
+		    "than they were sealed with; put the former keys back and restart anvild\n",
 		    (long long)broken, secrets(broken));
 	return out->failed ? E_NOMEM : 0;
 }
