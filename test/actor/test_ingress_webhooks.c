@@ -527,7 +527,8 @@ expect_no_secret_in(const char *name)
 	CLEANUP(buf_done) struct buf b = BUF_INIT;
 	int r = io_read_file(AT_FDCWD, edge_fmt("%s/%s", g->dir, name), FILE_MAX, &b);
 
-	assert_true(r == 0 || r == E_NOENT);
+	/* A write-ahead log comes and goes; without the others nothing would be looked at. */
+	assert_true(r == 0 || (r == E_NOENT && strstr(name, "-wal") != NULL));
 	for (size_t i = 0; i < nsecrets && b.len > 0; i++)
 		if (memmem(b.data, b.len, secrets[i], strlen(secrets[i])) != NULL)
 			fail_msg("%s holds a secret", name);
