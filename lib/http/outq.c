@@ -106,6 +106,8 @@ outq_drop_first(struct outq *q)
 	if (q->last == o)
 		q->last = NULL;
 	http_blob_unref(o->blob);
+	/* Answers carry session ids, tickets and secrets that are told once. */
+	mem_wipe(o->own, o->cap);
 	free(o);
 }
 
