@@ -51,15 +51,17 @@ sup_start_fd(const struct supervisor *s, const struct vault_keys *keys)
 	buf_add_str(&b, "{\"config\":");
 	if (config_to_json(s->config, &b) < 0)
 		return -1;
+	buf_add_str(&b, ",\"configFile\":");
+	if (add_config_path(s, &b) < 0)
+		return -1;
+	buf_printf(&b, ",\"supervisorPid\":%d,\"bootId\":\"%s\"", (int)getpid(), s->boot_id);
+	/* Last, since text that follows could make the buffer grow and leave keys behind. */
 	buf_add_str(&b, ",\"keys\":");
 	if (keys == NULL)
 		buf_add_str(&b, "null");
 	else if (vault_keys_format(keys, &b) < 0)
 		return -1;
-	buf_add_str(&b, ",\"configFile\":");
-	if (add_config_path(s, &b) < 0)
-		return -1;
-	buf_printf(&b, ",\"supervisorPid\":%d,\"bootId\":\"%s\"}", (int)getpid(), s->boot_id);
+	buf_add_byte(&b, '}');
 	return b.failed ? -1 : spawn_memfd(b.data, b.len);
 }
 
