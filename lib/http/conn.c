@@ -220,14 +220,14 @@ static void
 conn_keep(struct conn *c, const uint8_t *p, size_t n, size_t used)
 {
 	if (c->phase == CONN_LINGER || c->phase == CONN_DEAD) {
-		buf_done(&c->in);
+		buf_wipe(&c->in);
 		return;
 	}
 	if (p != c->in.data && used < n && buf_add(&c->in, p + used, n - used) < 0)
 		c->broken = 1;
 	if (p == c->in.data && used > 0) {
 		if (used == c->in.len)
-			buf_done(&c->in);
+			buf_wipe(&c->in);
 		else
 			buf_consume(&c->in, used);
 	}
@@ -404,7 +404,7 @@ conn_free(struct conn *c)
 	if (c->refused)
 		s->nrefused--;
 	outq_clear(&c->out);
-	buf_done(&c->in);
+	buf_wipe(&c->in);
 	c->magic = 0;
 	free(c);
 	if (s->stopping)

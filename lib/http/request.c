@@ -41,8 +41,10 @@ req_free(struct http_req *req, int tell)
 		LIST_REMOVE(req, orphan);
 	head_done(&req->head);
 	free(req->path);
+	/* Tickets, passwords and secrets come in these as well. */
+	mem_wipe(req->query, req->query_len);
 	free(req->query);
-	buf_done(&req->collected);
+	buf_wipe(&req->collected);
 	buf_done(&req->added);
 	req->magic = 0;
 	free(req);
