@@ -13,6 +13,8 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
+#define KEYS_TEXT_MAX 16384 /* 64 versions of some 80 bytes */
+
 struct key_socket {
 	struct ingress *in;
 	int fd;
@@ -28,7 +30,10 @@ keys_read_start(struct ingress *in)
 
 	if (proc_keys(in->proc) == NULL)
 		return 0;
-	r = json_text_dump(&text, proc_keys(in->proc));
+	/* A buffer that grows leaves copies behind. */
+	r = buf_reserve(&text, KEYS_TEXT_MAX);
+	if (r == 0)
+		r = json_text_dump(&text, proc_keys(in->proc));
 	if (r == 0)
 		r = vault_keys_parse((const char *)text.data, text.len, &in->keys, why);
 	if (r < 0 && r != E_NOMEM) {

@@ -1,7 +1,6 @@
 /*
  * Whether bubblewrap works here, and if not, what somebody can do about it.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>

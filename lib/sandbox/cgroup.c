@@ -6,7 +6,6 @@
  */
 #include "lib/sandbox/cgroup.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -220,12 +219,6 @@ enum cgroup_by
 cgroup_processes(const struct cgroup *c)
 {
 	return c->processes;
-}
-
-int
-cgroup_can_kill(const struct cgroup *c)
-{
-	return c->can_kill;
 }
 
 int

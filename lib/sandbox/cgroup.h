@@ -25,9 +25,8 @@ struct cgroup; /* One run's. */
 
 /*
  * cgroup_new(limits, spare): sweeps (sandbox_sweep()), makes the groups and sets what they
- * can bound.  ${spare}
- * processes of ours are in them beside those of the step.  NULL: no memory; a host without a
- * usable cgroup is none of its failures.
+ * can bound.  ${spare} processes of ours are in them beside those of the step.  NULL: no
+ * memory; a host without a usable cgroup is none of its failures.
  */
 struct cgroup *cgroup_new(const struct sandbox_limits *limits, int64_t spare);
 /* Removes the groups, if nobody is in them; frees. */
@@ -36,8 +35,6 @@ struct cgroup *cgroup_free(struct cgroup *c);
 /* What holds the limit; CGROUP_NOT: there is no limit, or it is left to rlimits. */
 enum cgroup_by cgroup_memory(const struct cgroup *c);
 enum cgroup_by cgroup_processes(const struct cgroup *c);
-/* 1: cgroup_kill() works. */
-int cgroup_can_kill(const struct cgroup *c);
 
 /* Moves the calling process, a child between fork and exec, into the groups.  Only calls what
  * is async-signal-safe.  0, or -1 with errno. */

@@ -1,7 +1,6 @@
 /*
  * The table of drivers, and what both of them need.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdarg.h>

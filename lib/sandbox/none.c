@@ -247,10 +247,10 @@ sweep(struct sandbox *sb, struct mono_time until, pid_t *pids, size_t npids)
 			pids[live] = list[i].pid;
 		live++;
 	}
-	if (live != 0)
+	if (live != 0) {
 		kill_all(sb, list, n);
-	if (live != 0)
 		await_deaths(list, n);
+	}
 	for (size_t i = 0; i < n; i++)
 		if (live != 0 || list[i].parent == getpid())
 			(void)waitpid(list[i].pid, NULL, WNOHANG);
