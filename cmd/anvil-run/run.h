@@ -125,6 +125,7 @@ struct run_actor {
 	struct sandbox_process *process; /* The sandbox's; NULL: none runs. */
 	struct actor_watch *process_watch;
 	struct actor_timer *process_timer;
+	int step_ended; /* What it left is being killed. */
 	struct mono_time step_at;
 	struct sandbox_result result; /* Of the newest step. */
 	struct record_exit last_exit; /* Of a step that the store calls running. */

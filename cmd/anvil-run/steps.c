@@ -8,7 +8,8 @@
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 
-#define WAIT_AGAIN_MS 10 /* For leftovers that take their time. */
+#define WAIT_AGAIN_MS 10  /* For leftovers that take their time. */
+#define TEND_MS       200 /* For those that end before the step. */
 
 static const struct pipeline_step *
 step_of(const struct run_actor *r)
@@ -92,6 +93,7 @@ look(struct run_actor *r)
 {
 	int err = r->driver->wait(r->sandbox, r->process, &r->result);
 
+	r->step_ended = 1;
 	if (err == E_BUSY) {
 		actor_watch_pause(r->process_watch);
 		(void)actor_timer_set(r->process_timer, WAIT_AGAIN_MS);
@@ -121,8 +123,14 @@ on_again(void *arg)
 	struct run_actor *r = arg;
 
 	OBJ_CHECK(r, RUN_MAGIC);
-	if (r->process != NULL)
+	if (r->process == NULL)
+		return;
+	if (r->step_ended) {
 		look(r);
+		return;
+	}
+	r->driver->tend(r->sandbox);
+	(void)actor_timer_set(r->process_timer, TEND_MS);
 }
 
 /* ---- the beginning of one ---- */
@@ -175,7 +183,10 @@ watch(struct run_actor *r)
 		r->process_timer = actor_timer_new(r->actor, on_again, r);
 	r->process_watch = actor_watch_new(
 	    r->actor, sandbox_process_fd(r->process), WATCH_READ, on_process, r);
-	return r->process_timer == NULL || r->process_watch == NULL ? E_NOMEM : 0;
+	if (r->process_timer == NULL || r->process_watch == NULL)
+		return E_NOMEM;
+	r->step_ended = 0;
+	return r->driver->tend == NULL ? 0 : actor_timer_set(r->process_timer, TEND_MS);
 }
 
 void

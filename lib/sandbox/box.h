@@ -127,6 +127,9 @@ int proc_descendants(struct proc_seen **ret_list, size_t *ret_n);
 int proc_look(pid_t pid, struct proc_seen *ret);
 /* Sends ${sig} to just that process; a pid used again by another is left alone. */
 void proc_signal(const struct proc_seen *p, int sig);
+/* KILL to each child at the moment that it is read, for those that are gone before a look at
+ * all processes is over.  A kernel that does not list children has none for it. */
+void proc_kill_children(void);
 
 /* bwrap_args.c */
 struct bwrap_args;

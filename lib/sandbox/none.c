@@ -167,6 +167,44 @@ has_children(void)
 	    errno != ECHILD;
 }
 
+/* The next child that is dead, left as it is; 0: there is none. */
+static pid_t
+next_dead(siginfo_t *ret)
+{
+	ret->si_pid = 0;
+	if (waitid(P_ALL, 0, ret, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return 0;
+	return ret->si_pid;
+}
+
+/* ${p}, where it is not NULL, remembers those that were killed. */
+static void
+reap_dead(struct sandbox_process *p)
+{
+	struct proc_seen seen;
+	siginfo_t info;
+	pid_t pid;
+
+	while ((pid = next_dead(&info)) != 0) {
+		if (p != NULL && info.si_code == CLD_KILLED && info.si_status == SIGKILL &&
+		    proc_look(pid, &seen) == 0)
+			remember(p, &seen);
+		(void)waitpid(pid, NULL, __WALL);
+	}
+}
+
+/* For one that moves on, by a child that outlives it, faster than all of /proc is read: where
+ * it has been there are dead children, and the one that lives is soon met among them. */
+static void
+chase(struct sandbox_process *p, struct mono_time until)
+{
+	reap_dead(NULL);
+	while (has_children() && mono_diff_us(clock_mono(), until) > 0) {
+		proc_kill_children();
+		reap_dead(p);
+	}
+}
+
 static void
 await_deaths(const struct proc_seen *list, size_t n)
 {
@@ -255,7 +293,10 @@ sweep(struct sandbox *sb, struct mono_time until, pid_t *pids, size_t npids)
 		if (live != 0 || list[i].parent == getpid())
 			(void)waitpid(list[i].pid, NULL, WNOHANG);
 	free(list);
-	return live;
+	if (live != 0)
+		return live;
+	chase(p, until);
+	return has_children() ? 1 : 0;
 }
 
 /* 1: two scans in a row have found nothing. */
@@ -306,6 +347,21 @@ none_wait(struct sandbox *sb, struct sandbox_process *p, struct sandbox_result *
 	}
 	sb->process = box_process_free(p);
 	return 0;
+}
+
+/* The orphans of a step become our children; dead, they would count among the processes that
+ * the limit allows.  The step itself is left to wait. */
+static void
+none_tend(struct sandbox *sb)
+{
+	siginfo_t info;
+	pid_t pid;
+
+	OBJ_CHECK(sb, NONE_MAGIC);
+	if (sb->process == NULL)
+		return;
+	while ((pid = next_dead(&info)) != 0 && pid != sb->process->pid)
+		(void)waitpid(pid, NULL, __WALL);
 }
 
 static int
@@ -366,6 +422,7 @@ const struct sandbox_driver sandbox_driver_none = {
 	.prepare = none_prepare,
 	.spawn = none_spawn,
 	.signal = none_signal,
+	.tend = none_tend,
 	.wait = none_wait,
 	.close = none_close,
 	.abandon = none_abandon,

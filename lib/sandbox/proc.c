@@ -30,7 +30,7 @@ read_stat(int proc_fd, const char *pid, struct proc_seen *ret)
 	CLEANUP(io_closep) int fd = -1;
 	unsigned long long ticks;
 	ssize_t n;
-	int parent;
+	int parent, nthreads;
 
 	(void)snprintf(path, sizeof(path), "%.16s/stat", pid);
 	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
@@ -45,9 +45,12 @@ read_stat(int proc_fd, const char *pid, struct proc_seen *ret)
 		return E_NOENT;
 	*close_at = '\0';
 	if (sscanf(close_at + 1,
-		" %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-		&ret->state, &parent, &ticks) != 3)
+		" %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d %*s %llu",
+		&ret->state, &parent, &nthreads, &ticks) != 4)
 		return E_NOENT;
+	/* Its first thread has ended; the others go on. */
+	if (ret->state == 'Z' && nthreads > 1)
+		ret->state = 'S';
 	ret->pid = (pid_t)strtol(text, NULL, 10);
 	ret->parent = parent;
 	ret->start_ticks = ticks;
@@ -161,4 +164,42 @@ proc_signal(const struct proc_seen *p, int sig)
 
 	if (fd >= 0 && proc_look(p->pid, &now) == 0 && now.start_ticks == p->start_ticks)
 		(void)io_pidfd_signal(fd, sig);
+}
+
+/* ${task_fd} is the directory of one of our threads.  A child that nobody has waited for keeps
+ * its pid, so the signal reaches nobody else. */
+static void
+kill_children_of(int task_fd)
+{
+	char text[STAT_BYTES];
+	CLEANUP(io_closep) int fd = openat(task_fd, "children", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char *next = text, *end;
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	/* The last one may be cut off; it comes with the next look. */
+	for (long pid = strtol(next, &end, 10); *end == ' '; pid = strtol(next, &end, 10)) {
+		if (pid > 0)
+			(void)kill((pid_t)pid, SIGKILL);
+		next = end + 1;
+	}
+}
+
+void
+proc_kill_children(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		CLEANUP(io_closep) int fd = -1;
+
+		if (isdigit((unsigned char)e->d_name[0]) &&
+		    (fd = io_open_dir(dirfd(d), e->d_name)) >= 0)
+			kill_children_of(fd);
+	}
+	if (d != NULL)
+		(void)closedir(d);
 }

@@ -128,6 +128,10 @@ struct sandbox_driver {
 	 * E_SYS.  SIGKILL cannot be outlived. */
 	int (*signal)(struct sandbox *sb, int sig);
 
+	/* tend(sandbox): every so often (200 ms) while a step runs; reaps what it has made and
+	 * nobody else waits for.  NULL: nothing comes to us before the step's end. */
+	void (*tend)(struct sandbox *sb);
+
 	/*
 	 * wait(sandbox, process, ret): when sandbox_process_fd() is readable.  0: the step
 	 * and all it started are gone, ${ret} is filled, the handle is freed.  E_BUSY: not

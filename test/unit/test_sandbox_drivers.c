@@ -29,7 +29,8 @@
 #include "lib/sandbox/sandbox.h"
 #include "test/support/sandbox_box.h"
 
-#define NOBODY 65534
+#define NOBODY   65534
+#define HEADLESS "headless"
 
 static void
 status_and_signal_are_told_apart(void **state)
@@ -101,6 +102,91 @@ processes_that_breed_are_all_killed(void **state)
 	    "cat > breed <<'E'\ntrap '' TERM INT HUP\nwhile :; do sleep 0.01 & sleep 0.01; done\nE\n"
 	    "for i in 1 2 3; do setsid sh breed & done; sleep 0.05");
 	assert_true(b->result.nleft >= 3);
+}
+
+/* Each lives just long enough to begin the next one, for some seconds. */
+static void
+processes_that_move_on_are_met(void **state)
+{
+	struct box *b = *state;
+
+	(void)box_run_shell(b,
+	    "echo '[ $1 = 5000 ] || sh hop $(($1 + 1)) &' > hop\n"
+	    "for i in 1 2 3; do setsid sh hop 0 & done; sleep 0.05");
+	assert_int_equal(b->result.code, 0);
+	assert_true(b->result.nleft >= 3);
+}
+
+static void *
+outlive_the_first(void *arg)
+{
+	(void)sleep(5);
+	_exit(0);
+	return arg;
+}
+
+/* A step of its own: leaves a process behind whose first thread has ended. */
+static int
+leave_headless(void)
+{
+	char path[32], text[256] = "";
+	pthread_t thread;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		must(pthread_create(&thread, NULL, outlive_the_first, NULL) == 0);
+		pthread_exit(NULL);
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	while (strstr(text, ") Z ") == NULL) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = read(fd, text, sizeof(text) - 1);
+
+		must(n > 0 && close(fd) == 0);
+		text[n] = '\0';
+	}
+	return 0;
+}
+
+static void
+process_without_its_first_thread_is_no_dead_one(void **state)
+{
+	struct box *b = *state;
+	char self[512] = "";
+	const char *const argv[] = { self, HEADLESS, NULL };
+
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	b->limits.memory_bytes = 0; /* A sanitizer asks for much. */
+	box_close(b);
+	box_open(b);
+	(void)box_run_argv(b, argv, ".");
+	assert_int_equal(b->result.code, 0);
+	assert_int_equal(b->result.nleft, 1);
+}
+
+static size_t
+dead_children(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+static void
+orphans_are_reaped_while_their_step_runs(void **state)
+{
+	struct box *b = *state;
+
+	assert_int_equal(box_spawn_shell(b, "(true &); (true &); echo made; sleep 1000"), 0);
+	box_await_text(b, "made");
+	while (!dead_children())
+		;
+	while (dead_children())
+		b->driver->tend(b->sb);
+	assert_int_equal(b->driver->signal(b->sb, SIGKILL), 0);
+	box_await(b);
+	assert_int_equal(b->result.end, SANDBOX_SIGNALED);
+	assert_int_equal(b->result.code, SIGKILL);
 }
 
 static void
@@ -518,6 +604,9 @@ run_unprivileged(void)
 		BOTH(leftovers_are_killed_and_named),
 		BOTH(many_leftovers_are_counted_and_ten_named),
 		BOTH(processes_that_breed_are_all_killed),
+		NONE(processes_that_move_on_are_met),
+		NONE(process_without_its_first_thread_is_no_dead_one),
+		NONE(orphans_are_reaped_while_their_step_runs),
 		BOTH(term_reaches_every_process_and_kill_cannot_be_outlived),
 		BOTH(stopped_process_hears_term),
 		BOTH(no_kind_of_leftover_stays),
@@ -573,5 +662,7 @@ main(int argc, char *argv[])
 
 	if (argc > 1 && strcmp(argv[1], SANDBOX_INIT_NAME) == 0)
 		_exit(sandbox_init_main(argc, argv));
+	if (argc > 1 && strcmp(argv[1], HEADLESS) == 0)
+		_exit(leave_headless());
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0 || run_in_child() != 0;
 }
