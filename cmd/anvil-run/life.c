@@ -104,7 +104,7 @@ life_tell_of_cancel(struct run_actor *r)
 		return;
 	r->cancel_told = 1;
 	journal_cancel_requested(r);
-	if (r->process != NULL || (r->git != NULL && !git_is_gone(r->git)))
+	if (!r->last_asked) /* Else the log is complete. */
 		journal_note(r, "Cancellation requested. Sending SIGTERM.");
 	stop_step(r, STOP_CANCEL);
 	if (r->git != NULL)
