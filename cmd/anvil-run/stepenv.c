@@ -92,16 +92,30 @@ step_end_judge(const struct sandbox_result *res, const char *name, const char *d
 	    "Step \"%s\" ran out of memory (limit %lld).", name, (long long)memory_bytes);
 }
 
+/* A process may call itself what it likes: what would break the line or colour it is not taken
+ * over. */
+static const char *
+plain_name(const char *name, char out[SANDBOX_NAME_SIZE])
+{
+	size_t n = 0;
+
+	for (; name[n] != '\0' && n + 1 < SANDBOX_NAME_SIZE; n++)
+		out[n] = (unsigned char)name[n] < ' ' || name[n] == 0x7f ? '?' : name[n];
+	out[n] = '\0';
+	return out;
+}
+
 void
 step_left_line(const struct sandbox_result *res, const char *name, char *out, size_t size)
 {
 	size_t named = min_size(res->nleft, SANDBOX_LEFT_MAX), at;
+	char plain[SANDBOX_NAME_SIZE];
 	int n = snprintf(out, size, "Killed %zu process%s left by step \"%s\":", res->nleft,
 	    res->nleft == 1 ? "" : "es", name);
 
 	for (size_t i = 0; i < named && n > 0; i++) {
 		at = min_size(strlen(out), size - 1);
 		n = snprintf(out + at, size - at, "%s %s (%d)", i == 0 ? "" : ",",
-		    res->left[i].name, (int)res->left[i].pid);
+		    plain_name(res->left[i].name, plain), (int)res->left[i].pid);
 	}
 }

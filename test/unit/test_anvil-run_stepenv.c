@@ -148,6 +148,10 @@ leftovers_are_counted_and_ten_are_named(void **state)
 	res.nleft = 1;
 	step_left_line(&res, "test", line, sizeof(line));
 	assert_string_equal(line, "Killed 1 process left by step \"test\": node (413)");
+	res.left[0] = (struct sandbox_left) { 413, "a\n\033[31m\tb\177\303\266" };
+	step_left_line(&res, "test", line, sizeof(line));
+	assert_string_equal(
+	    line, "Killed 1 process left by step \"test\": a??[31m?b?\303\266 (413)");
 	res.nleft = 4000;
 	for (size_t i = 0; i < SANDBOX_LEFT_MAX; i++)
 		res.left[i] = (struct sandbox_left) { 7, "x" };
