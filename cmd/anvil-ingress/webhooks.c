@@ -386,14 +386,12 @@ on_rotated(void *arg, int err, const struct webhook_rotate_result *res)
 	default: break;
 	}
 	answered(w);
-	switch (res->kind) {
-	case WEBHOOK_ROTATE_ROTATED:
-		changed(w, "webhook_rotated");
-		finish_with(w, WEBHOOKS_ROTATED, &res->u.rotated.webhook);
-		break;
-	case WEBHOOK_ROTATE_NO_WEBHOOK: refuse(w, HTTP_CODE_WEBHOOK_NOT_FOUND, NULL); break;
-	default: refuse_no_project(w);
+	if (res->kind != WEBHOOK_ROTATE_ROTATED) {
+		refuse(w, HTTP_CODE_WEBHOOK_NOT_FOUND, NULL);
+		return;
 	}
+	changed(w, "webhook_rotated");
+	finish(w, WEBHOOKS_ROTATED);
 }
 
 static int
@@ -403,7 +401,7 @@ send_rotate(struct shard_call *call, struct rpc_peer *peer, const struct rpc_cal
 	struct webhook_rotate_params p = { .project_id = w->project_id,
 		.provider = w->provider,
 		.webhook_id = w->id,
-		.secret = sealed_value(w) };
+		.sealed_secret = sealed_value(w) };
 
 	return webhook_rotate_call(peer, opts, &p, on_rotated, w);
 }
@@ -433,10 +431,10 @@ webhooks_rotate(struct webhooks_work *w)
 	call_shard(w, send_list, call_failed);
 }
 
-/* ---- remove ---- */
+/* ---- delete ---- */
 
 static void
-on_removed(void *arg, int err, const struct webhook_remove_result *res)
+on_deleted(void *arg, int err, const struct webhook_delete_result *res)
 {
 	struct webhooks_work *w = arg;
 
@@ -446,35 +444,32 @@ on_removed(void *arg, int err, const struct webhook_remove_result *res)
 		return;
 	}
 	switch (res->kind) {
-	case WEBHOOK_REMOVE_MOVED: shard_call_moved(&w->call, res->u.moved.shard); return;
-	case WEBHOOK_REMOVE_MOVING: shard_call_moving(&w->call, res->u.moving.retry_ms); return;
+	case WEBHOOK_DELETE_MOVED: shard_call_moved(&w->call, res->u.moved.shard); return;
+	case WEBHOOK_DELETE_MOVING: shard_call_moving(&w->call, res->u.moving.retry_ms); return;
 	default: break;
 	}
 	answered(w);
-	/* When an earlier try has removed it, its answer is the one that got lost. */
-	if (res->kind == WEBHOOK_REMOVE_REMOVED ||
-	    (res->kind == WEBHOOK_REMOVE_NO_WEBHOOK && w->unanswered)) {
+	/* When an earlier try has deleted it, its answer is the one that got lost. */
+	if (res->kind == WEBHOOK_DELETE_DELETED || w->unanswered) {
 		changed(w, "webhook_deleted");
-		finish(w, WEBHOOKS_REMOVED);
-	} else if (res->kind == WEBHOOK_REMOVE_NO_WEBHOOK) {
-		refuse(w, HTTP_CODE_WEBHOOK_NOT_FOUND, NULL);
+		finish(w, WEBHOOKS_DELETED);
 	} else {
-		refuse_no_project(w);
+		refuse(w, HTTP_CODE_WEBHOOK_NOT_FOUND, NULL);
 	}
 }
 
 static int
-send_remove(struct shard_call *call, struct rpc_peer *peer, const struct rpc_call_opts *opts)
+send_delete(struct shard_call *call, struct rpc_peer *peer, const struct rpc_call_opts *opts)
 {
 	struct webhooks_work *w = work_of(call);
-	struct webhook_remove_params p = { .project_id = w->project_id,
+	struct webhook_delete_params p = { .project_id = w->project_id,
 		.provider = w->provider };
 
-	return webhook_remove_call(peer, opts, &p, on_removed, w);
+	return webhook_delete_call(peer, opts, &p, on_deleted, w);
 }
 
 void
-webhooks_remove(struct webhooks_work *w)
+webhooks_delete(struct webhooks_work *w)
 {
-	call_shard(w, send_remove, call_failed);
+	call_shard(w, send_delete, call_failed);
 }

@@ -17,7 +17,7 @@ enum webhooks_verdict {
 	WEBHOOKS_CREATED,
 	WEBHOOKS_UPDATED,
 	WEBHOOKS_ROTATED,
-	WEBHOOKS_REMOVED,
+	WEBHOOKS_DELETED,
 	WEBHOOKS_LISTED,
 	WEBHOOKS_NO_PROJECT, /* Its shard does not know it.    */
 	WEBHOOKS_REFUSED,    /* `why` and `message` say it.    */
@@ -41,7 +41,7 @@ struct webhooks_work {
 	void (*done)(struct webhooks_work *w, enum webhooks_verdict v);
 	void *arg;
 	/* Results, borrowed until `done` returns. */
-	struct webhook_row webhook;        /* Created, updated, rotated.                     */
+	struct webhook_row webhook;        /* Created, updated.                              */
 	const struct webhook_entry *entry; /* Its newest deliveries; NULL: nobody could tell. */
 	const struct webhook_list_list *list;
 	const char *told;    /* The secret that was made; NULL: none was.     */
@@ -51,7 +51,7 @@ struct webhooks_work {
 	enum webhooks_verdict verdict;
 	void (*found)(struct webhooks_work *w, const struct webhook_list_list *list);
 	int lists_all;
-	int unanswered; /* A removal may have had its effect. */
+	int unanswered; /* A deletion may have had its effect. */
 	char id[ID_SIZE];
 	char made[VAULT_TOKEN_SIZE];
 	struct vault_sealed sealed;
@@ -61,7 +61,7 @@ struct webhooks_work {
 /* Makes the webhook, or changes it. */
 void webhooks_put(struct webhooks_work *w);
 void webhooks_rotate(struct webhooks_work *w);
-void webhooks_remove(struct webhooks_work *w);
+void webhooks_delete(struct webhooks_work *w);
 /* All webhooks of the project. */
 void webhooks_list(struct webhooks_work *w);
 

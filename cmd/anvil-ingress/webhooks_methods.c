@@ -1,4 +1,4 @@
-/* ingress.createWebhook, rotateWebhook, removeWebhook: what the routes do, for anvilctl. */
+/* ingress.setWebhook, rotateWebhook, removeWebhook: what the routes do, for anvilctl. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,12 +121,12 @@ reply(struct order *o, const void *result)
 	order_free(o);
 }
 
-/* ---- create ---- */
+/* ---- set ---- */
 
 static void
-on_put(struct webhooks_work *w, enum webhooks_verdict v)
+on_set(struct webhooks_work *w, enum webhooks_verdict v)
 {
-	struct ingress_create_webhook_result res = { .kind = INGRESS_CREATE_WEBHOOK_NOT_FOUND };
+	struct ingress_set_webhook_result res = { .kind = INGRESS_SET_WEBHOOK_NOT_FOUND };
 	struct order *o = w->arg;
 	struct webhooks_place where = { .public_url = o->in->config->public_url,
 		.owner_slug = o->project.owner_slug,
@@ -141,16 +141,16 @@ on_put(struct webhooks_work *w, enum webhooks_verdict v)
 		return;
 	}
 	if (v == WEBHOOKS_CREATED) {
-		res.kind = INGRESS_CREATE_WEBHOOK_CREATED;
+		res.kind = INGRESS_SET_WEBHOOK_CREATED;
 		res.u.created.webhook = w->webhook;
 		res.u.created.generated_secret = w->told;
 		res.u.created.delivery_url = url;
 	} else if (v == WEBHOOKS_UPDATED) {
-		res.kind = INGRESS_CREATE_WEBHOOK_UPDATED;
+		res.kind = INGRESS_SET_WEBHOOK_UPDATED;
 		res.u.updated.webhook = w->webhook;
 		res.u.updated.delivery_url = url;
 	} else if (v == WEBHOOKS_REFUSED) {
-		res.kind = INGRESS_CREATE_WEBHOOK_REFUSED;
+		res.kind = INGRESS_SET_WEBHOOK_REFUSED;
 		res.u.refused.code = http_code_name(w->why);
 		res.u.refused.message = message_of(w);
 	}
@@ -158,8 +158,8 @@ on_put(struct webhooks_work *w, enum webhooks_verdict v)
 }
 
 int
-ingress_create_webhook(struct ingress *in, struct turn *t,
-    const struct ingress_create_webhook_params *p, struct ingress_create_webhook_result *ret)
+ingress_set_webhook(struct ingress *in, struct turn *t,
+    const struct ingress_set_webhook_params *p, struct ingress_set_webhook_result *ret)
 {
 	struct order *o = order_new(in, t, p->project_id, p->provider);
 	struct webhooks_work *w;
@@ -179,7 +179,7 @@ ingress_create_webhook(struct ingress *in, struct turn *t,
 		order_free(o);
 		return E_NOMEM;
 	}
-	w->done = on_put;
+	w->done = on_set;
 	o->start = webhooks_put;
 	return order_start_take(o, t);
 }
@@ -216,17 +216,17 @@ ingress_rotate_webhook(struct ingress *in, struct turn *t,
 	return order_start_take(o, t);
 }
 
-/* ---- remove ---- */
+/* ---- delete ---- */
 
 static void
-on_remove(struct webhooks_work *w, enum webhooks_verdict v)
+on_delete(struct webhooks_work *w, enum webhooks_verdict v)
 {
-	struct ingress_remove_webhook_result res = { .kind = INGRESS_REMOVE_WEBHOOK_NOT_FOUND };
+	struct ingress_delete_webhook_result res = { .kind = INGRESS_DELETE_WEBHOOK_NOT_FOUND };
 
-	if (v == WEBHOOKS_REMOVED) {
-		res.kind = INGRESS_REMOVE_WEBHOOK_REMOVED;
+	if (v == WEBHOOKS_DELETED) {
+		res.kind = INGRESS_DELETE_WEBHOOK_DELETED;
 	} else if (v == WEBHOOKS_REFUSED) {
-		res.kind = INGRESS_REMOVE_WEBHOOK_REFUSED;
+		res.kind = INGRESS_DELETE_WEBHOOK_REFUSED;
 		res.u.refused.code = http_code_name(w->why);
 		res.u.refused.message = message_of(w);
 	}
@@ -234,15 +234,15 @@ on_remove(struct webhooks_work *w, enum webhooks_verdict v)
 }
 
 int
-ingress_remove_webhook(struct ingress *in, struct turn *t,
-    const struct ingress_remove_webhook_params *p, struct ingress_remove_webhook_result *ret)
+ingress_delete_webhook(struct ingress *in, struct turn *t,
+    const struct ingress_delete_webhook_params *p, struct ingress_delete_webhook_result *ret)
 {
 	struct order *o = order_new(in, t, p->project_id, p->provider);
 
 	(void)ret;
 	if (o == NULL)
 		return E_NOMEM;
-	o->work.done = on_remove;
-	o->start = webhooks_remove;
+	o->work.done = on_delete;
+	o->start = webhooks_delete;
 	return order_start_take(o, t);
 }

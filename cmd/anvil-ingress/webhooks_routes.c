@@ -100,7 +100,7 @@ on_done(struct webhooks_work *w, enum webhooks_verdict v)
 	case WEBHOOKS_ROTATED:
 		answer_wiped(x, 200, &http_rotate_webhook_secret_answer_codec, &rotated);
 		break;
-	case WEBHOOKS_REMOVED: answer_empty(x, 204); break;
+	case WEBHOOKS_DELETED: answer_empty(x, 204); break;
 	case WEBHOOKS_LISTED: answer_list(x, w->list); break;
 	case WEBHOOKS_NO_PROJECT: answer_error(x, HTTP_CODE_PROJECT_NOT_FOUND); break;
 	case WEBHOOKS_REFUSED: answer_refusal(x, w); break;
@@ -181,7 +181,7 @@ route_rotate_webhook_secret(struct exchange *x)
 void
 route_delete_webhook(struct exchange *x)
 {
-	start(x, webhooks_remove);
+	start(x, webhooks_delete);
 }
 
 /* ---- put ---- */

@@ -1,4 +1,4 @@
-/* webhook.* about custody: create, update, rotate, remove, list, and what verifies a delivery
+/* webhook.* about custody: create, update, rotate, delete, list, and what verifies a delivery
  * (spec webhooks 8, 11). */
 #include <string.h>
 
@@ -160,47 +160,37 @@ webhook_rotate(struct shard *s, struct turn *t, const struct webhook_rotate_para
 	struct custody c;
 	int r = custody_open(t, p->project_id, &c);
 
-	if (r == E_NOENT) {
-		ret->kind = WEBHOOK_ROTATE_NOT_FOUND;
-		return 0;
-	}
+	ret->kind = WEBHOOK_ROTATE_NOT_FOUND;
 	if (r < 0)
-		return r;
+		return r == E_NOENT ? 0 : r;
 	w = custody_find(&c, provider_name(p->provider));
 	/* The secret is sealed for that row and opens in no other. */
-	if (w == NULL || strcmp(w->webhook_id, p->webhook_id) != 0) {
-		ret->kind = WEBHOOK_ROTATE_NO_WEBHOOK;
+	if (w == NULL || strcmp(w->webhook_id, p->webhook_id) != 0)
 		return 0;
-	}
 	ret->kind = WEBHOOK_ROTATE_ROTATED;
-	w->secret = sealed_of(&p->secret);
+	w->secret = sealed_of(&p->sealed_secret);
 	r = ledger_webhook_save(t->store, w, t->now_ms);
-	if (r == 0)
-		r = answer_webhook(t, w, &ret->u.rotated.webhook);
+	ret->u.rotated.version = w->updated_at;
 	if (r == 0)
 		r = shard_clean_after(s, t);
 	return r < 0 ? r : notice_webhook_after(s, t, p->project_id, &p->provider);
 }
 
 int
-webhook_remove(struct shard *s, struct turn *t, const struct webhook_remove_params *p,
-    struct webhook_remove_result *ret)
+webhook_delete(struct shard *s, struct turn *t, const struct webhook_delete_params *p,
+    struct webhook_delete_result *ret)
 {
 	struct custody c;
 	int r = custody_open(t, p->project_id, &c);
 
-	if (r == E_NOENT) {
-		ret->kind = WEBHOOK_REMOVE_NOT_FOUND;
-		return 0;
-	}
 	if (r == 0)
 		r = ledger_webhook_remove(
 		    t->store, p->project_id, provider_name(p->provider), t->now_ms);
 	if (r == E_NOENT) {
-		ret->kind = WEBHOOK_REMOVE_NO_WEBHOOK;
+		ret->kind = WEBHOOK_DELETE_NOT_FOUND;
 		return 0;
 	}
-	ret->kind = WEBHOOK_REMOVE_REMOVED;
+	ret->kind = WEBHOOK_DELETE_DELETED;
 	if (r == 0)
 		r = shard_clean_after(s, t);
 	return r < 0 ? r : notice_webhook_after(s, t, p->project_id, &p->provider);

@@ -82,17 +82,17 @@ print_webhook(const struct hook_place *p, const struct webhook_row *w, const cha
 
 static int
 print_put(const struct ctl *ctl, const struct hook_place *p,
-    const struct ingress_create_webhook_result *done)
+    const struct ingress_set_webhook_result *done)
 {
-	const struct ingress_create_webhook_created *made = &done->u.created;
+	const struct ingress_set_webhook_created *made = &done->u.created;
 
-	if (done->kind == INGRESS_CREATE_WEBHOOK_REFUSED)
+	if (done->kind == INGRESS_SET_WEBHOOK_REFUSED)
 		return say_refused(p, done->u.refused.message);
-	if (done->kind == INGRESS_CREATE_WEBHOOK_NOT_FOUND)
+	if (done->kind == INGRESS_SET_WEBHOOK_NOT_FOUND)
 		return say_gone(&p->where);
 	if (ctl->json)
 		return ctl_print_json(ctl, NULL);
-	if (done->kind == INGRESS_CREATE_WEBHOOK_UPDATED) {
+	if (done->kind == INGRESS_SET_WEBHOOK_UPDATED) {
 		print_webhook(p, &done->u.updated.webhook, "changed");
 		(void)printf("It delivers to %s\n", done->u.updated.delivery_url);
 		return CTL_OK;
@@ -108,9 +108,9 @@ static int
 set_run(struct ctl *ctl, const struct args *args)
 {
 	CLEANUP(buf_wipe) struct buf secret = BUF_INIT;
-	struct ingress_create_webhook_params params = { .instance_url = args_value(
-							    args, "--instance-url") };
-	struct ingress_create_webhook_result done = { .kind = 0 };
+	struct ingress_set_webhook_params params = { .instance_url = args_value(
+							 args, "--instance-url") };
+	struct ingress_set_webhook_result done = { .kind = 0 };
 	struct hook_place p;
 	int r;
 
@@ -130,7 +130,7 @@ set_run(struct ctl *ctl, const struct args *args)
 	params.has_instance_url = params.instance_url != NULL;
 	params.secret = (const char *)secret.data;
 	params.has_secret = params.secret != NULL;
-	r = CTL_CALL(ctl, "ingress", ingress_create_webhook, &params, &done);
+	r = CTL_CALL(ctl, "ingress", ingress_set_webhook, &params, &done);
 	return r != 0 ? r : print_put(ctl, &p, &done);
 }
 
@@ -200,21 +200,21 @@ const struct command command_webhook_rotate = {
 static int
 rm_run(struct ctl *ctl, const struct args *args)
 {
-	struct ingress_remove_webhook_params params;
-	struct ingress_remove_webhook_result done = { .kind = 0 };
+	struct ingress_delete_webhook_params params;
+	struct ingress_delete_webhook_result done = { .kind = 0 };
 	struct hook_place p;
 	int r = find_place(ctl, args, &p);
 
 	if (r != 0)
 		return r;
-	params = (struct ingress_remove_webhook_params) { .project_id = p.where.project_id,
+	params = (struct ingress_delete_webhook_params) { .project_id = p.where.project_id,
 		.provider = p.provider };
-	r = CTL_CALL(ctl, "ingress", ingress_remove_webhook, &params, &done);
+	r = CTL_CALL(ctl, "ingress", ingress_delete_webhook, &params, &done);
 	if (r != 0)
 		return r;
-	if (done.kind == INGRESS_REMOVE_WEBHOOK_REFUSED)
+	if (done.kind == INGRESS_DELETE_WEBHOOK_REFUSED)
 		return say_refused(&p, done.u.refused.message);
-	if (done.kind != INGRESS_REMOVE_WEBHOOK_REMOVED)
+	if (done.kind != INGRESS_DELETE_WEBHOOK_DELETED)
 		return say_gone(&p.where);
 	if (ctl->json)
 		return ctl_print_json(ctl, NULL);

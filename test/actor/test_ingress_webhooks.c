@@ -442,30 +442,30 @@ anvilctl_does_the_same_for_the_owner(void **state)
 	res = order("ingress.rotateWebhook", id, "");
 	assert_string_equal(edge_kind(res), "refused");
 	assert_string_equal(text_of(res, "code"), "webhook_not_found");
-	res = order("ingress.createWebhook", id, ",\"enabled\":true");
+	res = order("ingress.setWebhook", id, ",\"enabled\":true");
 	assert_string_equal(text_of(res, "code"), "invalid_webhook_provider_config");
 	assert_true(strlen(text_of(res, "message")) > 10);
-	res = order("ingress.createWebhook", id, fits);
+	res = order("ingress.setWebhook", id, fits);
 	assert_string_equal(edge_kind(res), "created");
 	assert_true(vault_token_check(remember(text_of(res, "generatedSecret"))));
 	assert_string_equal(text_of(res, "deliveryUrl"),
 	    "http://anvil.example:8470/api/public/hooks/gitea/radia/tree");
-	res = order("ingress.createWebhook", id, ",\"enabled\":false");
+	res = order("ingress.setWebhook", id, ",\"enabled\":false");
 	assert_string_equal(edge_kind(res), "updated");
 	assert_string_equal(
 	    text_of(json_object_get(json_object_get(res, "webhook"), "config"), "instanceUrl"),
 	    "https://example.com");
-	res = order("ingress.createWebhook", id, ",\"enabled\":true,\"secret\":\"own\"");
+	res = order("ingress.setWebhook", id, ",\"enabled\":true,\"secret\":\"own\"");
 	assert_string_equal(text_of(res, "code"), "invalid_webhook_secret");
 	res = order("ingress.rotateWebhook", id, "");
 	assert_string_equal(edge_kind(res), "rotated");
 	assert_true(vault_token_check(remember(text_of(res, "secret"))));
-	assert_string_equal(edge_kind(order("ingress.removeWebhook", id, "")), "removed");
-	res = order("ingress.removeWebhook", id, "");
+	assert_string_equal(edge_kind(order("ingress.deleteWebhook", id, "")), "deleted");
+	res = order("ingress.deleteWebhook", id, "");
 	assert_string_equal(text_of(res, "code"), "webhook_not_found");
-	res = order("ingress.createWebhook", "prj_0000000000000000000000", fits);
+	res = order("ingress.setWebhook", "prj_0000000000000000000000", fits);
 	assert_string_equal(edge_kind(res), "not_found");
-	res = order("ingress.removeWebhook", "prj_0000000000000000000000", "");
+	res = order("ingress.deleteWebhook", "prj_0000000000000000000000", "");
 	assert_string_equal(edge_kind(res), "not_found");
 }
 

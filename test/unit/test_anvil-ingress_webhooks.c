@@ -243,10 +243,10 @@ static const struct webhook_create_result created_exists = { .kind = WEBHOOK_CRE
 static const struct webhook_create_result created_bad = { .kind = WEBHOOK_CREATE_BAD_CONFIG,
 	.u.bad_config = { "It does not fit." } };
 static const struct webhook_rotate_result rotated = { .kind = WEBHOOK_ROTATE_ROTATED,
-	.u.rotated = { ROW } };
-static const struct webhook_rotate_result rotated_none = { .kind = WEBHOOK_ROTATE_NO_WEBHOOK };
-static const struct webhook_remove_result removed = { .kind = WEBHOOK_REMOVE_REMOVED };
-static const struct webhook_remove_result removed_none = { .kind = WEBHOOK_REMOVE_NO_WEBHOOK };
+	.u.rotated = { .version = 3 } };
+static const struct webhook_rotate_result rotated_none = { .kind = WEBHOOK_ROTATE_NOT_FOUND };
+static const struct webhook_delete_result deleted = { .kind = WEBHOOK_DELETE_DELETED };
+static const struct webhook_delete_result deleted_none = { .kind = WEBHOOK_DELETE_NOT_FOUND };
 
 static int
 begin(void **state)
@@ -289,7 +289,9 @@ expect_sealed(size_t at, const char *secret)
 	char bound[80];
 
 	assert_int_equal(json_text_parse(shard.params[at], strlen(shard.params[at]), 8, &j), 0);
-	value = json_object_get(j, "secret");
+	value = json_object_get(j, "sealedSecret");
+	if (value == NULL)
+		value = json_object_get(j, "secret");
 	(void)snprintf(bound, sizeof(bound), "project_webhooks|%s|secret",
 	    json_string_value(json_object_get(j, "webhookId")));
 	sealed = (struct vault_sealed) { .key_version = json_integer_value(
@@ -429,8 +431,8 @@ without_a_key_nothing_is_made_and_updates_go_on(void **state)
 	expect_refused(HTTP_CODE_ENCRYPTION_NOT_CONFIGURED);
 	CARRY_OUT(webhooks_rotate, { "webhook.list", 0, &listed });
 	expect_refused(HTTP_CODE_ENCRYPTION_NOT_CONFIGURED);
-	CARRY_OUT(webhooks_remove, { "webhook.remove", 0, &removed });
-	assert_int_equal(seen.verdict, WEBHOOKS_REMOVED);
+	CARRY_OUT(webhooks_delete, { "webhook.delete", 0, &deleted });
+	assert_int_equal(seen.verdict, WEBHOOKS_DELETED);
 	work.secret = "of the client";
 	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none });
 	expect_refused(HTTP_CODE_ENCRYPTION_NOT_CONFIGURED);
@@ -453,7 +455,7 @@ a_rotation_seals_for_the_webhook_that_is_there(void **state)
 }
 
 static void
-a_rotation_that_meets_a_removal_finds_nothing(void **state)
+a_rotation_that_meets_a_deletion_finds_nothing(void **state)
 {
 	(void)state;
 	CARRY_OUT(webhooks_rotate, { "webhook.list", 0, &listed_none });
@@ -464,16 +466,16 @@ a_rotation_that_meets_a_removal_finds_nothing(void **state)
 }
 
 static void
-a_removal_whose_answer_got_lost_has_happened(void **state)
+a_deletion_whose_answer_got_lost_has_happened(void **state)
 {
 	(void)state;
-	CARRY_OUT(webhooks_remove, { "webhook.remove", 0, &removed_none });
+	CARRY_OUT(webhooks_delete, { "webhook.delete", 0, &deleted_none });
 	expect_refused(HTTP_CODE_WEBHOOK_NOT_FOUND);
-	CARRY_OUT(webhooks_remove, { "webhook.remove", E_LINK, NULL },
-	    { "webhook.remove", 0, &removed_none });
-	assert_int_equal(seen.verdict, WEBHOOKS_REMOVED);
+	CARRY_OUT(webhooks_delete, { "webhook.delete", E_LINK, NULL },
+	    { "webhook.delete", 0, &deleted_none });
+	assert_int_equal(seen.verdict, WEBHOOKS_DELETED);
 	work.unanswered = 0;
-	CARRY_OUT(webhooks_remove, { "webhook.remove", E_DEADLINE, NULL });
+	CARRY_OUT(webhooks_delete, { "webhook.delete", E_DEADLINE, NULL });
 	expect_refused(HTTP_CODE_SHARD_UNAVAILABLE);
 }
 
@@ -506,7 +508,7 @@ what_has_changed_verifies_nothing_more_at_once(void **state)
 	    webhooks_rotate, { "webhook.list", 0, &listed }, { "webhook.rotate", 0, &rotated });
 	assert_int_equal(hook_cache_count(in.hook_cache), 0);
 	assert_int_equal(keep_material(), 1);
-	CARRY_OUT(webhooks_remove, { "webhook.remove", 0, &removed });
+	CARRY_OUT(webhooks_delete, { "webhook.delete", 0, &deleted });
 	assert_int_equal(hook_cache_count(in.hook_cache), 0);
 }
 
@@ -558,8 +560,8 @@ main(void)
 		TEST(the_secret_is_told_even_when_the_history_is_not_there),
 		TEST(without_a_key_nothing_is_made_and_updates_go_on),
 		TEST(a_rotation_seals_for_the_webhook_that_is_there),
-		TEST(a_rotation_that_meets_a_removal_finds_nothing),
-		TEST(a_removal_whose_answer_got_lost_has_happened),
+		TEST(a_rotation_that_meets_a_deletion_finds_nothing),
+		TEST(a_deletion_whose_answer_got_lost_has_happened),
 		TEST(what_has_changed_verifies_nothing_more_at_once),
 		TEST(a_list_asks_for_every_forge),
 		TEST(a_project_that_the_shard_does_not_know_is_told_apart),

@@ -203,7 +203,7 @@ ask(struct fix *f, int (*in_turn)(void *arg, struct turn *t), const void *params
 ASK(webhook_create)
 ASK(webhook_update)
 ASK(webhook_rotate)
-ASK(webhook_remove)
+ASK(webhook_delete)
 ASK(webhook_list)
 ASK(webhook_get_verification)
 ASK(webhook_record)
@@ -243,14 +243,23 @@ hears(struct fix *f, const char *what)
 	buf_reset(&f->heard);
 }
 
-/* The number behind "updatedAt": in an answer. */
+/* The number of that name in an answer. */
+static int64_t
+number_in(const char *answer, const char *name)
+{
+	char member[32];
+	const char *at;
+
+	(void)snprintf(member, sizeof(member), "\"%s\":", name);
+	at = strstr(answer, member);
+	assert_non_null(at);
+	return strtoll(at + strlen(member), NULL, 10);
+}
+
 static int64_t
 version_in(const char *answer)
 {
-	const char *at = strstr(answer, "\"updatedAt\":");
-
-	assert_non_null(at);
-	return strtoll(at + strlen("\"updatedAt\":"), NULL, 10);
+	return number_in(answer, "updatedAt");
 }
 
 #define CHANGED(provider) \
@@ -449,31 +458,30 @@ leaves_the_disk(struct fix *f, const char *text)
 }
 
 static void
-secrets_that_are_rotated_replaced_or_removed_leave_the_disk(void **state)
+secrets_that_are_rotated_replaced_or_deleted_leave_the_disk(void **state)
 {
 	struct fix *f = *state;
 	struct webhook_rotate_params rotate = { .project_id = PRJ,
 		.provider = PROVIDER_GITHUB,
 		.webhook_id = whk(2),
-		.secret = sealed("c2Vjb25kc2VjcmV0") };
+		.sealed_secret = sealed("c2Vjb25kc2VjcmV0") };
 	struct project_replace_sealed_params reseal = { .table = "project_webhooks",
 		.row_id = whk(1),
 		.column = "secret",
 		.expect_ciphertext = "Zmlyc3RzZWNyZXQ",
 		.sealed = { "dGhpcmRzZWNyZXQ", NONCE, 2 } };
-	struct webhook_remove_params remove = { .project_id = PRJ,
-		.provider = PROVIDER_GITHUB };
+	struct webhook_delete_params drop = { .project_id = PRJ, .provider = PROVIDER_GITHUB };
 	int64_t version = make_github(f);
 	const char *answer;
 
 	assert_true(on_disk(f, "Zmlyc3RzZWNyZXQ"));
-	has(ask_webhook_rotate(f, &rotate), "\"kind\":\"no_webhook\""); /* sealed for another */
+	has(ask_webhook_rotate(f, &rotate), "\"kind\":\"not_found\""); /* sealed for another */
 	assert_false(on_disk(f, "c2Vjb25kc2VjcmV0"));
 	rotate.webhook_id = whk(1);
 	answer = ask_webhook_rotate(f, &rotate);
 	has(answer, "\"kind\":\"rotated\"");
-	assert_true(version_in(answer) > version);
-	version = version_in(answer);
+	assert_true(number_in(answer, "version") > version);
+	version = number_in(answer, "version");
 	hears(f, CHANGED("\"github\""));
 	assert_true(on_disk(f, "c2Vjb25kc2VjcmV0"));
 	leaves_the_disk(f, "Zmlyc3RzZWNyZXQ");
@@ -489,11 +497,11 @@ secrets_that_are_rotated_replaced_or_removed_leave_the_disk(void **state)
 	assert_int_equal(version_in(answer), version);
 	lacks(answer, "dGhpcmRzZWNyZXQ"); /* no list tells one */
 
-	has(ask_webhook_remove(f, &remove), "\"kind\":\"removed\"");
+	has(ask_webhook_delete(f, &drop), "\"kind\":\"deleted\"");
 	hears(f, CHANGED("\"github\""));
 	leaves_the_disk(f, "dGhpcmRzZWNyZXQ");
-	has(ask_webhook_remove(f, &remove), "\"kind\":\"no_webhook\"");
-	has(ask_webhook_rotate(f, &rotate), "\"kind\":\"no_webhook\"");
+	has(ask_webhook_delete(f, &drop), "\"kind\":\"not_found\"");
+	has(ask_webhook_rotate(f, &rotate), "\"kind\":\"not_found\"");
 }
 
 static void
@@ -685,14 +693,14 @@ a_project_that_goes_has_no_webhooks_any_more(void **state)
 	struct webhook_get_verification_params verify = { .project_id = PRJ,
 		.provider = PROVIDER_GITHUB };
 	struct webhook_list_params list = { .project_id = PRJ };
-	struct webhook_remove_params drop = { .project_id = PRJ, .provider = PROVIDER_GITHUB };
+	struct webhook_delete_params drop = { .project_id = PRJ, .provider = PROVIDER_GITHUB };
 
 	has(ask_project_remove(f, &remove), "\"kind\":\"removing\"");
 	hears(f, CHANGED("null"));
 	has(ask_webhook_record(f, &record), "\"kind\":\"not_found\"");
 	has(ask_webhook_get_verification(f, &verify), "\"kind\":\"not_found\"");
 	has(ask_webhook_list(f, &list), "\"kind\":\"not_found\"");
-	has(ask_webhook_remove(f, &drop), "\"kind\":\"not_found\"");
+	has(ask_webhook_delete(f, &drop), "\"kind\":\"not_found\"");
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -705,7 +713,7 @@ main(void)
 		TEST(the_second_create_finds_the_first),
 		TEST(an_update_keeps_what_it_does_not_name_and_checks_it_all_the_same),
 		TEST(what_verifies_is_found_while_it_is_enabled),
-		TEST(secrets_that_are_rotated_replaced_or_removed_leave_the_disk),
+		TEST(secrets_that_are_rotated_replaced_or_deleted_leave_the_disk),
 		TEST(sealed_secrets_are_listed_for_those_who_have_the_keys),
 		TEST(a_url_that_a_webhook_does_not_fit_is_refused),
 		TEST(a_push_is_recorded_listed_and_told_as_the_reason_of_its_run),
