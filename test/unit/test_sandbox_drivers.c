@@ -120,8 +120,7 @@ processes_that_move_on_are_met(void **state)
 static void *
 outlive_the_first(void *arg)
 {
-	(void)sleep(5);
-	_exit(0);
+	(void)pause();
 	return arg;
 }
 
@@ -134,6 +133,7 @@ leave_headless(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		(void)alarm(5); /* Should nobody kill it. */
 		must(pthread_create(&thread, NULL, outlive_the_first, NULL) == 0);
 		pthread_exit(NULL);
 	}
