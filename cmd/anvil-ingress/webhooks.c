@@ -148,6 +148,13 @@ send_list(struct shard_call *call, struct rpc_peer *peer, const struct rpc_call_
 	return webhook_list_call(peer, opts, &p, on_list, w);
 }
 
+/* Of the one that was asked for. */
+static void
+keep_id(struct webhooks_work *w, const struct webhook_list_list *list)
+{
+	(void)snprintf(w->id, sizeof(w->id), "%s", list->webhooks[0].webhook.webhook_id);
+}
+
 static void
 found_all(struct webhooks_work *w, const struct webhook_list_list *list)
 {
@@ -221,10 +228,10 @@ finish_with(struct webhooks_work *w, enum webhooks_verdict v, const struct webho
 	call_shard(w, send_list, history_failed);
 }
 
-/* ---- create ---- */
+/* ---- put ---- */
 
 static void
-on_created(void *arg, int err, const struct webhook_create_result *res)
+on_upserted(void *arg, int err, const struct webhook_upsert_result *res)
 {
 	struct webhooks_work *w = arg;
 
@@ -233,24 +240,27 @@ on_created(void *arg, int err, const struct webhook_create_result *res)
 		return;
 	}
 	switch (res->kind) {
-	case WEBHOOK_CREATE_MOVED: shard_call_moved(&w->call, res->u.moved.shard); return;
-	case WEBHOOK_CREATE_MOVING: shard_call_moving(&w->call, res->u.moving.retry_ms); return;
+	case WEBHOOK_UPSERT_MOVED: shard_call_moved(&w->call, res->u.moved.shard); return;
+	case WEBHOOK_UPSERT_MOVING: shard_call_moving(&w->call, res->u.moving.retry_ms); return;
 	default: break;
 	}
 	answered(w);
 	switch (res->kind) {
-	case WEBHOOK_CREATE_CREATED:
+	case WEBHOOK_UPSERT_CREATED:
 		changed(w, "webhook_created");
 		finish_with(w, WEBHOOKS_CREATED, &res->u.created.webhook);
 		break;
-	case WEBHOOK_CREATE_EXISTS:
-		refuse(w,
-		    w->secret != NULL ? HTTP_CODE_INVALID_WEBHOOK_SECRET
-				      : HTTP_CODE_WEBHOOK_CREATE_CONFLICT,
-		    NULL);
+	case WEBHOOK_UPSERT_UPDATED:
+		changed(w, "webhook_updated");
+		finish_with(w, WEBHOOKS_UPDATED, &res->u.updated.webhook);
 		break;
-	case WEBHOOK_CREATE_BAD_CONFIG: refuse_config(w, res->u.bad_config.message); break;
-	default: refuse_no_project(w);
+	case WEBHOOK_UPSERT_CREATE_CONFLICT:
+		refuse(w, HTTP_CODE_WEBHOOK_CREATE_CONFLICT, NULL);
+		break;
+	case WEBHOOK_UPSERT_INVALID_CONFIG:
+		refuse_config(w, res->u.invalid_config.message);
+		break;
+	default: refuse(w, HTTP_CODE_WEBHOOK_NOT_FOUND, NULL);
 	}
 }
 
@@ -263,28 +273,21 @@ sealed_value(const struct webhooks_work *w)
 }
 
 static int
-send_create(struct shard_call *call, struct rpc_peer *peer, const struct rpc_call_opts *opts)
+send_upsert(struct shard_call *call, struct rpc_peer *peer, const struct rpc_call_opts *opts)
 {
 	struct webhooks_work *w = work_of(call);
 	struct webhook_config config = { .instance_url = w->instance_url };
-	struct webhook_create_params p = { .project_id = w->project_id,
+	struct sealed_value secret = sealed_value(w);
+	struct webhook_upsert_params p = { .project_id = w->project_id,
 		.provider = w->provider,
+		.creating = w->creating,
 		.webhook_id = w->id,
 		.enabled = w->enabled,
+		.has_config = w->has_config,
 		.config = w->instance_url != NULL ? &config : NULL,
-		.secret = sealed_value(w) };
+		.sealed_secret = w->creating ? &secret : NULL };
 
-	return webhook_create_call(peer, opts, &p, on_created, w);
-}
-
-/* Without a key a secret is still refused where there is a webhook already. */
-static void
-found_without_key(struct webhooks_work *w, const struct webhook_list_list *list)
-{
-	refuse(w,
-	    list->nwebhooks > 0 ? HTTP_CODE_INVALID_WEBHOOK_SECRET
-				: HTTP_CODE_ENCRYPTION_NOT_CONFIGURED,
-	    NULL);
+	return webhook_upsert_call(peer, opts, &p, on_upserted, w);
 }
 
 static int
@@ -300,73 +303,34 @@ seal(struct webhooks_work *w)
 	    w->in, w->project_id, w->id, secret, strlen(secret), &w->sealed);
 }
 
+/* The shard is asked for what was found, so that nothing is made or changed that came or went
+ * meanwhile. */
 static void
-create(struct webhooks_work *w)
+found_to_put(struct webhooks_work *w, const struct webhook_list_list *list)
 {
-	int r;
+	int r = 0;
 
-	id_make(ID_WEBHOOK, w->id);
-	r = seal(w);
-	if (r == 0) {
-		call_shard(w, send_create, call_failed);
-	} else if (r == E_NOKEY && w->secret != NULL) {
-		w->found = found_without_key;
-		call_shard(w, send_list, call_failed);
-	} else {
-		refuse_err(w, r);
-	}
-}
-
-/* ---- update ---- */
-
-static void
-on_updated(void *arg, int err, const struct webhook_update_result *res)
-{
-	struct webhooks_work *w = arg;
-
-	if (err < 0) {
-		shard_call_error(&w->call, err);
+	w->creating = list->nwebhooks == 0;
+	if (w->creating) {
+		id_make(ID_WEBHOOK, w->id);
+		r = seal(w);
+	} else if (w->secret != NULL) {
+		refuse(w, HTTP_CODE_INVALID_WEBHOOK_SECRET, NULL);
 		return;
+	} else {
+		keep_id(w, list);
 	}
-	switch (res->kind) {
-	case WEBHOOK_UPDATE_MOVED: shard_call_moved(&w->call, res->u.moved.shard); return;
-	case WEBHOOK_UPDATE_MOVING: shard_call_moving(&w->call, res->u.moving.retry_ms); return;
-	default: break;
-	}
-	answered(w);
-	switch (res->kind) {
-	case WEBHOOK_UPDATE_UPDATED:
-		changed(w, "webhook_updated");
-		finish_with(w, WEBHOOKS_UPDATED, &res->u.updated.webhook);
-		break;
-	case WEBHOOK_UPDATE_NO_WEBHOOK: create(w); break;
-	case WEBHOOK_UPDATE_BAD_CONFIG: refuse_config(w, res->u.bad_config.message); break;
-	default: refuse_no_project(w);
-	}
+	if (r < 0)
+		refuse_err(w, r);
+	else
+		call_shard(w, send_upsert, call_failed);
 }
 
-static int
-send_update(struct shard_call *call, struct rpc_peer *peer, const struct rpc_call_opts *opts)
-{
-	struct webhooks_work *w = work_of(call);
-	struct webhook_config config = { .instance_url = w->instance_url };
-	struct webhook_update_params p = { .project_id = w->project_id,
-		.provider = w->provider,
-		.enabled = w->enabled,
-		.has_config = w->has_config,
-		.config = w->instance_url != NULL ? &config : NULL };
-
-	return webhook_update_call(peer, opts, &p, on_updated, w);
-}
-
-/* A secret is for a new webhook only, so that one that comes along asks for a new one. */
 void
 webhooks_put(struct webhooks_work *w)
 {
-	if (w->secret != NULL)
-		create(w);
-	else
-		call_shard(w, send_update, call_failed);
+	w->found = found_to_put;
+	call_shard(w, send_list, call_failed);
 }
 
 /* ---- rotate ---- */
@@ -416,7 +380,7 @@ found_to_rotate(struct webhooks_work *w, const struct webhook_list_list *list)
 		refuse(w, HTTP_CODE_WEBHOOK_NOT_FOUND, NULL);
 		return;
 	}
-	(void)snprintf(w->id, sizeof(w->id), "%s", list->webhooks[0].webhook.webhook_id);
+	keep_id(w, list);
 	r = seal(w);
 	if (r < 0)
 		refuse_err(w, r);

@@ -51,6 +51,7 @@ struct webhooks_work {
 	enum webhooks_verdict verdict;
 	void (*found)(struct webhooks_work *w, const struct webhook_list_list *list);
 	int lists_all;
+	int creating;   /* There is none yet. */
 	int unanswered; /* A deletion may have had its effect. */
 	char id[ID_SIZE];
 	char made[VAULT_TOKEN_SIZE];

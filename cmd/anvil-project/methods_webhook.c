@@ -1,4 +1,4 @@
-/* webhook.* about custody: create, update, rotate, delete, list, and what verifies a delivery
+/* webhook.* about custody: upsert, rotate, delete, list, and what verifies a delivery
  * (spec webhooks 8, 11). */
 #include <string.h>
 
@@ -77,79 +77,87 @@ webhook_get_verification(struct shard *s, struct turn *t,
 
 /* ---- changes ---- */
 
-int
-webhook_create(struct shard *s, struct turn *t, const struct webhook_create_params *p,
-    struct webhook_create_result *ret)
+/* Whoever comes second learns that, whatever was to be configured. */
+static int
+make_webhook(struct turn *t, const struct webhook_upsert_params *p, const struct custody *c,
+    struct webhook_upsert_result *ret)
 {
 	struct ledger_webhook w = { .webhook_id = p->webhook_id,
 		.project_id = p->project_id,
 		.provider = provider_name(p->provider),
 		.enabled = p->enabled,
 		.instance_url = instance_of(p->provider, p->config),
-		.secret = sealed_of(&p->secret) };
-	const char *why;
-	struct custody c;
-	int r = custody_open(t, p->project_id, &c);
+		.secret = sealed_of(p->sealed_secret) };
+	const char *why = NULL;
+	int r = 0;
 
-	if (r == E_NOENT) {
-		ret->kind = WEBHOOK_CREATE_NOT_FOUND;
-		return 0;
-	}
-	if (r == 0)
-		r = custody_judge(t, p->provider, w.instance_url, c.project.repo_url, &why);
+	if (custody_find(c, w.provider) == NULL)
+		r = custody_judge(t, p->provider, w.instance_url, c->project.repo_url, &why);
 	if (r < 0)
 		return r;
-	if (why != NULL && custody_find(&c, w.provider) == NULL) {
-		ret->kind = WEBHOOK_CREATE_BAD_CONFIG;
-		ret->u.bad_config.message = why;
+	if (why != NULL) {
+		ret->kind = WEBHOOK_UPSERT_INVALID_CONFIG;
+		ret->u.invalid_config.message = why;
 		return 0;
 	}
 	r = ledger_webhook_create(t->store, t->arena, &w, t->now_ms);
 	if (r == E_EXISTS) {
-		ret->kind = WEBHOOK_CREATE_EXISTS;
+		ret->kind = WEBHOOK_UPSERT_CREATE_CONFLICT;
 		return 0;
 	}
-	ret->kind = WEBHOOK_CREATE_CREATED;
-	if (r == 0)
-		r = answer_webhook(t, &w, &ret->u.created.webhook);
-	return r < 0 ? r : notice_webhook_after(s, t, p->project_id, &p->provider);
+	ret->kind = WEBHOOK_UPSERT_CREATED;
+	return r < 0 ? r : answer_webhook(t, &w, &ret->u.created.webhook);
 }
 
-int
-webhook_update(struct shard *s, struct turn *t, const struct webhook_update_params *p,
-    struct webhook_update_result *ret)
+static int
+change_webhook(struct turn *t, const struct webhook_upsert_params *p, const struct custody *c,
+    struct webhook_upsert_result *ret)
 {
-	struct ledger_webhook *w;
+	struct ledger_webhook *w = custody_find(c, provider_name(p->provider));
 	const char *why;
-	struct custody c;
-	int r = custody_open(t, p->project_id, &c);
+	int r;
 
-	if (r == E_NOENT) {
-		ret->kind = WEBHOOK_UPDATE_NOT_FOUND;
-		return 0;
-	}
-	if (r < 0)
-		return r;
-	w = custody_find(&c, provider_name(p->provider));
-	if (w == NULL) {
-		ret->kind = WEBHOOK_UPDATE_NO_WEBHOOK;
+	if (w == NULL || strcmp(w->webhook_id, p->webhook_id) != 0) {
+		ret->kind = WEBHOOK_UPSERT_NOT_FOUND;
 		return 0;
 	}
 	w->enabled = p->enabled;
 	if (p->has_config)
 		w->instance_url = instance_of(p->provider, p->config);
-	r = custody_judge(t, p->provider, w->instance_url, c.project.repo_url, &why);
+	r = custody_judge(t, p->provider, w->instance_url, c->project.repo_url, &why);
 	if (r == 0 && why != NULL) {
-		ret->kind = WEBHOOK_UPDATE_BAD_CONFIG;
-		ret->u.bad_config.message = why;
+		ret->kind = WEBHOOK_UPSERT_INVALID_CONFIG;
+		ret->u.invalid_config.message = why;
 		return 0;
 	}
-	ret->kind = WEBHOOK_UPDATE_UPDATED;
+	ret->kind = WEBHOOK_UPSERT_UPDATED;
 	if (r == 0)
 		r = ledger_webhook_save(t->store, w, t->now_ms);
+	return r < 0 ? r : answer_webhook(t, w, &ret->u.updated.webhook);
+}
+
+int
+webhook_upsert(struct shard *s, struct turn *t, const struct webhook_upsert_params *p,
+    struct webhook_upsert_result *ret)
+{
+	struct custody c;
+	int r;
+
+	/* A new one needs a secret, another changes it by rotation alone. */
+	if (p->creating != (p->sealed_secret != NULL))
+		return turn_fail(
+		    t, E_PARAMS, "sealedSecret: expected for a new webhook, and for no other");
+	r = custody_open(t, p->project_id, &c);
+	if (r == E_NOENT) {
+		ret->kind = WEBHOOK_UPSERT_NOT_FOUND;
+		return 0;
+	}
 	if (r == 0)
-		r = answer_webhook(t, w, &ret->u.updated.webhook);
-	return r < 0 ? r : notice_webhook_after(s, t, p->project_id, &p->provider);
+		r = p->creating ? make_webhook(t, p, &c, ret) : change_webhook(t, p, &c, ret);
+	if (r < 0 ||
+	    (ret->kind != WEBHOOK_UPSERT_CREATED && ret->kind != WEBHOOK_UPSERT_UPDATED))
+		return r;
+	return notice_webhook_after(s, t, p->project_id, &p->provider);
 }
 
 int

@@ -161,8 +161,8 @@ static void
 custody_is_not_for_everybody(void **state)
 {
 	static const char *const methods[] = { "webhook.getVerification", "webhook.record",
-		"webhook.create", "webhook.update", "webhook.rotate", "webhook.delete",
-		"webhook.refused", "project.listSealed", "project.replaceSealed" };
+		"webhook.upsert", "webhook.rotate", "webhook.delete", "webhook.refused",
+		"project.listSealed", "project.replaceSealed" };
 	struct test *t = *state;
 	int fd;
 

@@ -228,20 +228,18 @@ static const struct webhook_list_result listed = { .kind = WEBHOOK_LIST_LIST,
 	.u.list = { &entry, 1 } };
 static const struct webhook_list_result listed_none = { .kind = WEBHOOK_LIST_LIST };
 static const struct webhook_list_result listed_unknown = { .kind = WEBHOOK_LIST_NOT_FOUND };
-static const struct webhook_update_result updated = { .kind = WEBHOOK_UPDATE_UPDATED,
-	.u.updated = { ROW } };
-static const struct webhook_update_result updated_none = { .kind = WEBHOOK_UPDATE_NO_WEBHOOK };
-static const struct webhook_update_result updated_bad = { .kind = WEBHOOK_UPDATE_BAD_CONFIG,
-	.u.bad_config = { "It does not fit." } };
-static const struct webhook_update_result updated_unknown = { .kind =
-								  WEBHOOK_UPDATE_NOT_FOUND };
-static const struct webhook_update_result updated_moved = { .kind = WEBHOOK_UPDATE_MOVED,
+static const struct webhook_list_result listed_moved = { .kind = WEBHOOK_LIST_MOVED,
 	.u.moved = { .shard = 5 } };
-static const struct webhook_create_result created = { .kind = WEBHOOK_CREATE_CREATED,
+static const struct webhook_upsert_result updated = { .kind = WEBHOOK_UPSERT_UPDATED,
+	.u.updated = { ROW } };
+static const struct webhook_upsert_result created = { .kind = WEBHOOK_UPSERT_CREATED,
 	.u.created = { ROW } };
-static const struct webhook_create_result created_exists = { .kind = WEBHOOK_CREATE_EXISTS };
-static const struct webhook_create_result created_bad = { .kind = WEBHOOK_CREATE_BAD_CONFIG,
-	.u.bad_config = { "It does not fit." } };
+static const struct webhook_upsert_result conflict = { .kind = WEBHOOK_UPSERT_CREATE_CONFLICT };
+static const struct webhook_upsert_result gone = { .kind = WEBHOOK_UPSERT_NOT_FOUND };
+static const struct webhook_upsert_result invalid = { .kind = WEBHOOK_UPSERT_INVALID_CONFIG,
+	.u.invalid_config = { "It does not fit." } };
+static const struct webhook_upsert_result moved = { .kind = WEBHOOK_UPSERT_MOVED,
+	.u.moved = { .shard = 6 } };
 static const struct webhook_rotate_result rotated = { .kind = WEBHOOK_ROTATE_ROTATED,
 	.u.rotated = { .version = 3 } };
 static const struct webhook_rotate_result rotated_none = { .kind = WEBHOOK_ROTATE_NOT_FOUND };
@@ -290,8 +288,6 @@ expect_sealed(size_t at, const char *secret)
 
 	assert_int_equal(json_text_parse(shard.params[at], strlen(shard.params[at]), 8, &j), 0);
 	value = json_object_get(j, "sealedSecret");
-	if (value == NULL)
-		value = json_object_get(j, "secret");
 	(void)snprintf(bound, sizeof(bound), "project_webhooks|%s|secret",
 	    json_string_value(json_object_get(j, "webhookId")));
 	sealed = (struct vault_sealed) { .key_version = json_integer_value(
@@ -313,17 +309,20 @@ an_update_tells_the_history_and_no_secret(void **state)
 {
 	(void)state;
 	work.with_history = 1;
-	CARRY_OUT(
-	    webhooks_put, { "webhook.update", 0, &updated }, { "webhook.list", 0, &listed });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed },
+	    { "webhook.upsert", 0, &updated }, { "webhook.list", 0, &listed });
 	assert_int_equal(seen.verdict, WEBHOOKS_UPDATED);
 	assert_string_equal(seen.told, "");
 	assert_string_equal(seen.id, WEBHOOK);
 	assert_int_equal(seen.ndeliveries, 3);
-	assert_string_equal(shard.params[0],
-	    "{\"projectId\":\"" PROJECT "\",\"provider\":\"gitea\",\"enabled\":true,"
-	    "\"config\":{\"instanceUrl\":\"https://git.example.org\"}}");
 	assert_string_equal(
-	    shard.params[1], "{\"projectId\":\"" PROJECT "\",\"provider\":\"gitea\"}");
+	    shard.params[0], "{\"projectId\":\"" PROJECT "\",\"provider\":\"gitea\"}");
+	assert_string_equal(shard.params[1],
+	    "{\"projectId\":\"" PROJECT "\",\"provider\":\"gitea\",\"creating\":false,"
+	    "\"webhookId\":\"" WEBHOOK "\",\"enabled\":true,"
+	    "\"config\":{\"instanceUrl\":\"https://git.example.org\"},"
+	    "\"sealedSecret\":null}");
+	assert_string_equal(shard.params[2], shard.params[0]);
 }
 
 static void
@@ -331,11 +330,13 @@ an_absent_configuration_is_not_one_that_is_null(void **state)
 {
 	(void)state;
 	work.instance_url = NULL;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated });
-	assert_non_null(strstr(shard.params[0], "\"enabled\":true,\"config\":null}"));
+	CARRY_OUT(
+	    webhooks_put, { "webhook.list", 0, &listed }, { "webhook.upsert", 0, &updated });
+	assert_non_null(strstr(shard.params[1], "\"enabled\":true,\"config\":null,"));
 	work.has_config = 0;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated });
-	assert_null(strstr(shard.params[0], "config"));
+	CARRY_OUT(
+	    webhooks_put, { "webhook.list", 0, &listed }, { "webhook.upsert", 0, &updated });
+	assert_null(strstr(shard.params[1], "config"));
 }
 
 static void
@@ -344,14 +345,15 @@ a_new_webhook_gets_a_secret_that_is_told_once(void **state)
 	char before[VAULT_TOKEN_SIZE];
 
 	(void)state;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_none },
-	    { "webhook.create", 0, &created });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none },
+	    { "webhook.upsert", 0, &created });
 	assert_int_equal(seen.verdict, WEBHOOKS_CREATED);
+	assert_non_null(strstr(shard.params[1], "\"creating\":true"));
 	assert_true(vault_token_check(seen.told));
 	expect_sealed(1, seen.told);
 	(void)snprintf(before, sizeof(before), "%s", seen.told);
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_none },
-	    { "webhook.create", 0, &created });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none },
+	    { "webhook.upsert", 0, &created });
 	assert_string_not_equal(before, seen.told);
 }
 
@@ -360,11 +362,12 @@ a_secret_that_is_given_is_for_a_new_webhook_only(void **state)
 {
 	(void)state;
 	work.secret = "of the client";
-	CARRY_OUT(webhooks_put, { "webhook.create", 0, &created });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none },
+	    { "webhook.upsert", 0, &created });
 	assert_int_equal(seen.verdict, WEBHOOKS_CREATED);
 	assert_string_equal(seen.told, "");
-	expect_sealed(0, "of the client");
-	CARRY_OUT(webhooks_put, { "webhook.create", 0, &created_exists });
+	expect_sealed(1, "of the client");
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed });
 	expect_refused(HTTP_CODE_INVALID_WEBHOOK_SECRET);
 }
 
@@ -372,9 +375,17 @@ static void
 who_comes_second_gets_a_conflict(void **state)
 {
 	(void)state;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_none },
-	    { "webhook.create", 0, &created_exists });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none },
+	    { "webhook.upsert", 0, &conflict });
 	expect_refused(HTTP_CODE_WEBHOOK_CREATE_CONFLICT);
+}
+
+static void
+an_update_that_meets_a_deletion_finds_nothing(void **state)
+{
+	(void)state;
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed }, { "webhook.upsert", 0, &gone });
+	expect_refused(HTTP_CODE_WEBHOOK_NOT_FOUND);
 }
 
 static void
@@ -383,8 +394,8 @@ a_repeated_create_is_the_same_webhook_and_secret(void **state)
 	char first[1024];
 
 	(void)state;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_none },
-	    { "webhook.create", E_LINK, NULL }, { "webhook.create", 0, &created });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none },
+	    { "webhook.upsert", E_LINK, NULL }, { "webhook.upsert", 0, &created });
 	(void)snprintf(first, sizeof(first), "%s", shard.params[1]);
 	assert_string_equal(shard.params[2], first);
 	assert_int_equal(seen.verdict, WEBHOOKS_CREATED);
@@ -395,11 +406,8 @@ static void
 what_the_shard_says_of_a_configuration_is_passed_on(void **state)
 {
 	(void)state;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_bad });
-	expect_refused(HTTP_CODE_INVALID_WEBHOOK_PROVIDER_CONFIG);
-	assert_string_equal(seen.message, "It does not fit.");
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_none },
-	    { "webhook.create", 0, &created_bad });
+	CARRY_OUT(
+	    webhooks_put, { "webhook.list", 0, &listed }, { "webhook.upsert", 0, &invalid });
 	expect_refused(HTTP_CODE_INVALID_WEBHOOK_PROVIDER_CONFIG);
 	assert_string_equal(seen.message, "It does not fit.");
 }
@@ -409,13 +417,13 @@ the_secret_is_told_even_when_the_history_is_not_there(void **state)
 {
 	(void)state;
 	work.with_history = 1;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_none },
-	    { "webhook.create", 0, &created }, { "webhook.list", E_DEADLINE, NULL });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none },
+	    { "webhook.upsert", 0, &created }, { "webhook.list", E_DEADLINE, NULL });
 	assert_int_equal(seen.verdict, WEBHOOKS_CREATED);
 	assert_true(vault_token_check(seen.told));
 	assert_int_equal(seen.ndeliveries, 0);
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_none },
-	    { "webhook.create", 0, &created }, { "webhook.list", 0, &listed_none });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none },
+	    { "webhook.upsert", 0, &created }, { "webhook.list", 0, &listed_none });
 	assert_int_equal(seen.verdict, WEBHOOKS_CREATED);
 	assert_true(vault_token_check(seen.told));
 }
@@ -425,9 +433,10 @@ without_a_key_nothing_is_made_and_updates_go_on(void **state)
 {
 	(void)state;
 	in.keys = vault_keys_free(in.keys);
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated });
+	CARRY_OUT(
+	    webhooks_put, { "webhook.list", 0, &listed }, { "webhook.upsert", 0, &updated });
 	assert_int_equal(seen.verdict, WEBHOOKS_UPDATED);
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_none });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_none });
 	expect_refused(HTTP_CODE_ENCRYPTION_NOT_CONFIGURED);
 	CARRY_OUT(webhooks_rotate, { "webhook.list", 0, &listed });
 	expect_refused(HTTP_CODE_ENCRYPTION_NOT_CONFIGURED);
@@ -501,7 +510,8 @@ what_has_changed_verifies_nothing_more_at_once(void **state)
 {
 	(void)state;
 	assert_int_equal(keep_material(), 1);
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated });
+	CARRY_OUT(
+	    webhooks_put, { "webhook.list", 0, &listed }, { "webhook.upsert", 0, &updated });
 	assert_int_equal(hook_cache_count(in.hook_cache), 0);
 	assert_int_equal(keep_material(), 1);
 	CARRY_OUT(
@@ -527,7 +537,7 @@ static void
 a_project_that_the_shard_does_not_know_is_told_apart(void **state)
 {
 	(void)state;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_unknown });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_unknown });
 	assert_int_equal(seen.verdict, WEBHOOKS_NO_PROJECT);
 	CARRY_OUT(webhooks_rotate, { "webhook.list", 0, &listed_unknown });
 	assert_int_equal(seen.verdict, WEBHOOKS_NO_PROJECT);
@@ -537,12 +547,14 @@ static void
 after_a_move_all_goes_to_the_new_shard(void **state)
 {
 	(void)state;
-	CARRY_OUT(webhooks_put, { "webhook.update", 0, &updated_moved },
-	    { "webhook.update", 0, &updated_none }, { "webhook.create", 0, &created });
+	CARRY_OUT(webhooks_put, { "webhook.list", 0, &listed_moved },
+	    { "webhook.list", 0, &listed_none }, { "webhook.upsert", 0, &moved },
+	    { "webhook.upsert", 0, &created });
 	assert_int_equal(seen.verdict, WEBHOOKS_CREATED);
 	assert_int_equal(shard.asked[0], 1);
 	assert_int_equal(shard.asked[1], 5);
 	assert_int_equal(shard.asked[2], 5);
+	assert_int_equal(shard.asked[3], 6);
 }
 
 int
@@ -555,6 +567,7 @@ main(void)
 		TEST(a_new_webhook_gets_a_secret_that_is_told_once),
 		TEST(a_secret_that_is_given_is_for_a_new_webhook_only),
 		TEST(who_comes_second_gets_a_conflict),
+		TEST(an_update_that_meets_a_deletion_finds_nothing),
 		TEST(a_repeated_create_is_the_same_webhook_and_secret),
 		TEST(what_the_shard_says_of_a_configuration_is_passed_on),
 		TEST(the_secret_is_told_even_when_the_history_is_not_there),

@@ -200,8 +200,7 @@ ask(struct fix *f, int (*in_turn)(void *arg, struct turn *t), const void *params
 		return ask(f, name##_in_turn, params);                                   \
 	}
 
-ASK(webhook_create)
-ASK(webhook_update)
+ASK(webhook_upsert)
 ASK(webhook_rotate)
 ASK(webhook_delete)
 ASK(webhook_list)
@@ -284,12 +283,14 @@ sealed(const char *ciphertext)
 static int64_t
 make_github(struct fix *f)
 {
-	struct webhook_create_params p = { .project_id = PRJ,
+	struct sealed_value secret = sealed("Zmlyc3RzZWNyZXQ");
+	struct webhook_upsert_params p = { .project_id = PRJ,
 		.provider = PROVIDER_GITHUB,
+		.creating = 1,
 		.webhook_id = whk(1),
 		.enabled = 1,
-		.secret = sealed("Zmlyc3RzZWNyZXQ") };
-	const char *answer = ask_webhook_create(f, &p);
+		.sealed_secret = &secret };
+	const char *answer = ask_webhook_upsert(f, &p);
 
 	has(answer, "\"kind\":\"created\"");
 	hears(f, CHANGED("\"github\""));
@@ -305,63 +306,69 @@ a_webhook_is_made_as_its_forge_allows(void **state)
 					   lab = { "https://gitlab.com" },
 					   tea = { "https://tea.example" };
 	struct fix *f = *state;
-	struct webhook_create_params p = { .project_id = PRJ,
+	struct sealed_value secret = sealed("Zmlyc3RzZWNyZXQ");
+	struct webhook_upsert_params p = { .project_id = PRJ,
 		.provider = PROVIDER_GITHUB,
+		.creating = 1,
 		.webhook_id = whk(1),
 		.enabled = 1,
 		.config = &hub,
-		.secret = sealed("Zmlyc3RzZWNyZXQ") };
+		.sealed_secret = &secret };
 	struct project_update_params u = { .project_id = PRJ };
-	const char *answer = ask_webhook_create(f, &p);
+	const char *answer = ask_webhook_upsert(f, &p);
 
-	has(answer, "\"kind\":\"bad_config\"");
+	has(answer, "\"kind\":\"invalid_config\"");
 	has(answer, "takes no configuration");
 	p.provider = PROVIDER_GITEA;
 	p.config = NULL;
-	answer = ask_webhook_create(f, &p);
-	has(answer, "\"kind\":\"bad_config\"");
+	answer = ask_webhook_upsert(f, &p);
+	has(answer, "\"kind\":\"invalid_config\"");
 	has(answer, "config.instanceUrl");
 	p.config = &tea;
-	answer = ask_webhook_create(f, &p);
-	has(answer, "\"kind\":\"bad_config\"");
+	answer = ask_webhook_upsert(f, &p);
+	has(answer, "\"kind\":\"invalid_config\"");
 	has(answer, "https://github.com/Acme/App");
 	has(answer, "https://tea.example/");
 	p.provider = PROVIDER_GITLAB;
 	p.config = NULL;
-	has(ask_webhook_create(f, &p), "https://gitlab.com/");
+	has(ask_webhook_upsert(f, &p), "https://gitlab.com/");
 	assert_int_equal(f->heard.len, 0);
 	u.set.repo_url = "https://gitlab.com/acme/app";
 	has(ask_project_update(f, &u), "\"kind\":\"updated\"");
 	hears(f, CHANGED("null"));
 	/* Its default is stored as none. */
 	p.config = &lab;
-	answer = ask_webhook_create(f, &p);
+	answer = ask_webhook_upsert(f, &p);
 	has(answer, "\"kind\":\"created\"");
 	has(answer, "\"config\":null");
 	hears(f, CHANGED("\"gitlab\""));
 	p.project_id = OTHER_PRJ;
-	has(ask_webhook_create(f, &p), "\"kind\":\"not_found\"");
+	has(ask_webhook_upsert(f, &p), "\"kind\":\"not_found\"");
 }
 
 static void
 the_second_create_finds_the_first(void **state)
 {
 	struct fix *f = *state;
-	struct webhook_create_params p = { .project_id = PRJ,
+	struct sealed_value secret = sealed("Zmlyc3RzZWNyZXQ");
+	struct webhook_upsert_params p = { .project_id = PRJ,
 		.provider = PROVIDER_GITHUB,
+		.creating = 1,
 		.webhook_id = whk(1),
 		.enabled = 0,
-		.secret = sealed("Zmlyc3RzZWNyZXQ") };
+		.sealed_secret = &secret };
 	const char *answer;
 
 	(void)make_github(f);
-	answer = ask_webhook_create(f, &p); /* the repeat of a lost reply */
+	answer = ask_webhook_upsert(f, &p); /* the repeat of a lost reply */
 	has(answer, "\"kind\":\"created\"");
 	has(answer, "\"enabled\":true");
 	p.webhook_id = whk(2);
-	has(ask_webhook_create(f, &p), "\"kind\":\"exists\"");
+	has(ask_webhook_upsert(f, &p), "\"kind\":\"create_conflict\"");
 	p.config = &(struct webhook_config) { "https://x.example" };
-	has(ask_webhook_create(f, &p), "\"kind\":\"exists\"");
+	has(ask_webhook_upsert(f, &p), "\"kind\":\"create_conflict\"");
+	p.sealed_secret = NULL; /* nothing would verify it */
+	has(ask_webhook_upsert(f, &p), "error -32602");
 }
 
 static void
@@ -369,22 +376,24 @@ an_update_keeps_what_it_does_not_name_and_checks_it_all_the_same(void **state)
 {
 	struct fix *f = *state;
 	struct webhook_config tea = { "https://github.com" };
-	struct webhook_update_params p = {
-		.project_id = PRJ, .provider = PROVIDER_GITEA, .enabled = 0
+	struct sealed_value secret = sealed("c2VhbGVk");
+	struct webhook_upsert_params p = {
+		.project_id = PRJ, .provider = PROVIDER_GITEA, .webhook_id = whk(2)
 	};
-	struct webhook_create_params c = { .project_id = PRJ,
+	struct webhook_upsert_params c = { .project_id = PRJ,
 		.provider = PROVIDER_GITEA,
+		.creating = 1,
 		.webhook_id = whk(2),
 		.enabled = 1,
 		.config = &tea,
-		.secret = sealed("c2VhbGVk") };
+		.sealed_secret = &secret };
 	const char *answer;
 	int64_t version;
 
-	has(ask_webhook_update(f, &p), "\"kind\":\"no_webhook\"");
-	version = version_in(ask_webhook_create(f, &c));
+	has(ask_webhook_upsert(f, &p), "\"kind\":\"not_found\"");
+	version = version_in(ask_webhook_upsert(f, &c));
 	hears(f, CHANGED("\"gitea\""));
-	answer = ask_webhook_update(f, &p);
+	answer = ask_webhook_upsert(f, &p);
 	has(answer, "\"kind\":\"updated\"");
 	has(answer, "\"enabled\":false");
 	has(answer, "\"instanceUrl\":\"https://github.com\"");
@@ -392,15 +401,24 @@ an_update_keeps_what_it_does_not_name_and_checks_it_all_the_same(void **state)
 	version = version_in(answer);
 	hears(f, CHANGED("\"gitea\""));
 	p.has_config = 1; /* and null: cleared, which gitea cannot be */
-	has(ask_webhook_update(f, &p), "\"kind\":\"bad_config\"");
+	has(ask_webhook_upsert(f, &p), "\"kind\":\"invalid_config\"");
 	p.config = &(struct webhook_config) { "https://tea.example" };
-	has(ask_webhook_update(f, &p), "\"kind\":\"bad_config\"");
+	has(ask_webhook_upsert(f, &p), "\"kind\":\"invalid_config\"");
 	p.config = &(struct webhook_config) { "https://github.com/Acme" };
-	answer = ask_webhook_update(f, &p);
+	answer = ask_webhook_upsert(f, &p);
 	has(answer, "https://github.com/Acme\"");
 	assert_true(version_in(answer) > version);
+	version = version_in(answer);
+	p.webhook_id = whk(3); /* one that has been replaced meanwhile */
+	has(ask_webhook_upsert(f, &p), "\"kind\":\"not_found\"");
+	p.webhook_id = whk(2);
+	p.sealed_secret = &secret; /* which rotation alone may change */
+	has(ask_webhook_upsert(f, &p), "error -32602");
+	p.sealed_secret = NULL;
+	answer = ask_webhook_list(f, &(struct webhook_list_params) { .project_id = PRJ });
+	assert_int_equal(version_in(answer), version);
 	p.project_id = OTHER_PRJ;
-	has(ask_webhook_update(f, &p), "\"kind\":\"not_found\"");
+	has(ask_webhook_upsert(f, &p), "\"kind\":\"not_found\"");
 }
 
 static void
@@ -409,7 +427,9 @@ what_verifies_is_found_while_it_is_enabled(void **state)
 	struct fix *f = *state;
 	struct webhook_get_verification_params p = { .project_id = PRJ,
 		.provider = PROVIDER_GITHUB };
-	struct webhook_update_params u = { .project_id = PRJ, .provider = PROVIDER_GITHUB };
+	struct webhook_upsert_params u = {
+		.project_id = PRJ, .provider = PROVIDER_GITHUB, .webhook_id = whk(1)
+	};
 	char version[64];
 	const char *answer;
 
@@ -422,7 +442,7 @@ what_verifies_is_found_while_it_is_enabled(void **state)
 	has(answer, "\"config\":null");
 	has(answer, "\"repoUrl\":\"https://github.com/Acme/App\"");
 	has(answer, "\"defaultBranch\":\"main\"");
-	has(ask_webhook_update(f, &u), "\"enabled\":false");
+	has(ask_webhook_upsert(f, &u), "\"enabled\":false");
 	has(ask_webhook_get_verification(f, &p), "\"kind\":\"not_found\"");
 }
 
@@ -540,13 +560,15 @@ a_url_that_a_webhook_does_not_fit_is_refused(void **state)
 	struct fix *f = *state;
 	struct project_update_params u = { .project_id = PRJ,
 		.set = { .name = "New name", .repo_url = "https://gitlab.com/acme/app" } };
-	struct webhook_update_params off = { .project_id = PRJ, .provider = PROVIDER_GITHUB };
+	struct webhook_upsert_params off = {
+		.project_id = PRJ, .provider = PROVIDER_GITHUB, .webhook_id = whk(1)
+	};
 	struct webhook_list_params list = { .project_id = PRJ };
 	int64_t version;
 	const char *answer;
 
 	(void)make_github(f);
-	has(ask_webhook_update(f, &off), "\"enabled\":false"); /* which helps nothing */
+	has(ask_webhook_upsert(f, &off), "\"enabled\":false"); /* which helps nothing */
 	hears(f, CHANGED("\"github\""));
 	version = version_in(ask_webhook_list(f, &list));
 	has(ask_project_update(f, &u),
@@ -657,7 +679,9 @@ refused_attempts_are_kept_for_an_enabled_webhook(void **state)
 		.project_id = PRJ, .webhook_id = whk(1), .entries = entries, .nentries = 2
 	};
 	struct webhook_deliveries_params list = { .project_id = PRJ, .limit = 50 };
-	struct webhook_update_params off = { .project_id = PRJ, .provider = PROVIDER_GITHUB };
+	struct webhook_upsert_params off = {
+		.project_id = PRJ, .provider = PROVIDER_GITHUB, .webhook_id = whk(1)
+	};
 	const char *answer;
 
 	has(ask_webhook_refused(f, &p), "\"kind\":\"not_found\"");
@@ -676,7 +700,7 @@ refused_attempts_are_kept_for_an_enabled_webhook(void **state)
 	    &(struct webhook_list_params) {
 		.project_id = PRJ, .has_provider = 1, .provider = PROVIDER_GITEA });
 	has(answer, "{\"kind\":\"list\",\"webhooks\":[]}");
-	(void)ask_webhook_update(f, &off);
+	(void)ask_webhook_upsert(f, &off);
 	has(ask_webhook_refused(f, &p), "\"kind\":\"ok\"");
 	has(ask_webhook_deliveries(f, &list), "\"count\":4"); /* no more than before */
 	p.webhook_id = whk(2);
