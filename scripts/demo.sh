@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=${ANVIL_BUILD:-build/release}
+PATH=$PATH:/usr/sbin	# nginx and fcgiwrap, for those who are not root
 email=demo@example.org
 stay=
 [ -t 0 ] && [ -t 1 ] && [ "${DEMO_EXIT:-}" != 1 ] && stay=yes
@@ -178,7 +179,7 @@ start_forge() {
 	"${as[@]}" nginx -p "$dir/forge" -c "$dir/forge/nginx.conf" -e "$dir/forge/error.log" \
 		>>"$dir/forge/log" 2>&1 </dev/null &
 	forge+=($!)
-	wait_until 10 forge_answers || die "nginx does not answer at $forge_url: $(cat "$dir/forge/error.log")"
+	wait_until 10 forge_answers || die "nginx does not answer at $forge_url: $(cat "$dir/forge/log")"
 }
 forge_answers() {
 	[[ $(curl -s --max-time 2 "$forge_url/hello/info/refs?service=git-upload-pack" | tr -d '\0') == *refs/heads/main* ]]

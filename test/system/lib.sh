@@ -37,6 +37,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS-detect_leaks=1}:log_path=$T/reports/asan"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS-print_stacktrace=1}:log_path=$T/reports/ubsan"
 export ANVIL_TEST_SCRATCH=$T	# marks the processes of this test
 export LC_ALL=C.UTF-8
+export PATH=$PATH:/usr/sbin	# nginx and fcgiwrap, for those who are not root
 unset XDG_STATE_HOME XDG_RUNTIME_DIR NOTIFY_SOCKET LISTEN_FDS LISTEN_PID
 
 # ---- verdicts ------------------------------------------------------------------------
