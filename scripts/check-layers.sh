@@ -38,7 +38,7 @@ wrapped_in() {
 is_system() {
 	case $1 in
 	sys/* | linux/* | net/* | netinet/* | arpa/*) return 0 ;;
-	assert.h | ctype.h | dirent.h | endian.h | errno.h | fcntl.h | fnmatch.h | ftw.h | \
+	assert.h | ctype.h | dirent.h | endian.h | errno.h | fcntl.h | fnmatch.h | fts.h | ftw.h | \
 		getopt.h | grp.h | ifaddrs.h | inttypes.h | langinfo.h | limits.h | locale.h | \
 		malloc.h | math.h | netdb.h | poll.h | pthread.h | pwd.h | sched.h | search.h | \
 		semaphore.h | setjmp.h | signal.h | spawn.h | stdalign.h | stdarg.h | \

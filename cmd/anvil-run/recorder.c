@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "cmd/anvil-run/weight.h"
 #include "lib/actor/actor.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
@@ -26,6 +27,8 @@ struct recorder {
 	struct actor_timer *retry;
 	int failing;
 	struct mono_time failing_since;
+	int weigh;    /* The thread is to say whether the run is `heavy`. */
+	int heavy;    /* The run has filled the disk itself. */
 	int given_up; /* The reserve is spent. */
 	int drop_reserve;
 };
@@ -48,6 +51,7 @@ desk_open(struct desk *d)
 
 	if (d->record != NULL)
 		return 0;
+	d->free_bytes = weight_free(d->dir);
 	r = record_open(d->dir, d->max_log_bytes, &d->record, &why);
 	if (r == 0)
 		record_set_redactor(d->record, d->redactor);
@@ -66,6 +70,9 @@ on_thread(void *arg)
 	if (r->drop_reserve)
 		(void)record_reserve_drop(r->desk.dir);
 	r->drop_reserve = 0;
+	if (r->weigh)
+		r->heavy = weight_is_heavy(r->desk.dir, r->desk.free_bytes);
+	r->weigh = 0;
 	j->err = j->work(j, &r->desk);
 }
 
@@ -84,7 +91,7 @@ recovered(struct recorder *r)
 {
 	if (!r->failing)
 		return;
-	r->failing = 0;
+	r->failing = r->heavy = 0;
 	if (r->ops.on_trouble != NULL)
 		r->ops.on_trouble(r->arg, 0);
 }
@@ -95,6 +102,17 @@ stored(struct recorder *r, enum job_kind kind)
 	recovered(r);
 	if (r->ops.on_stored != NULL)
 		r->ops.on_stored(r->arg, kind);
+}
+
+/* 1: nobody can wait any longer for room. */
+static int
+is_out_of_patience(struct recorder *r, int64_t waited_ms)
+{
+	if (waited_ms < RECORDER_HEAVY_MS)
+		return 0;
+	/* What the next try finds out counts after it. */
+	r->weigh = !r->heavy;
+	return r->heavy || waited_ms >= RECORDER_PATIENCE_MS;
 }
 
 /* Back to the head of the queue, for another try in a second. */
@@ -111,10 +129,11 @@ try_later(struct recorder *r, struct job *j, int err)
 		if (r->ops.on_trouble != NULL)
 			r->ops.on_trouble(r->arg, err);
 	}
-	if (r->given_up || mono_diff_ms(r->failing_since, now) < RECORDER_PATIENCE_MS)
+	if (r->given_up || !is_out_of_patience(r, mono_diff_ms(r->failing_since, now)))
 		return;
 	r->given_up = 1;
 	r->drop_reserve = 1;
+	r->weigh = 0;
 	if (r->ops.on_full != NULL)
 		r->ops.on_full(r->arg);
 }

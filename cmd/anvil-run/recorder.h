@@ -4,7 +4,8 @@
  * Jobs run one at a time, in the order in which they were posted; the loop never waits for
  * one.  A job that meets a full disk, no memory or an I/O error is tried again every second;
  * after RECORDER_PATIENCE_MS the reserve is given up, the owner is told, and from then on log
- * jobs have one try.  Reads pass by a job that waits for its next try.
+ * jobs have one try.  Where the run itself has filled the disk that comes earlier, so that others
+ * find room again before their patience ends.  Reads pass by a job that waits for its next try.
  */
 #ifndef CMD_ANVIL_RUN_RECORDER_H
 #define CMD_ANVIL_RUN_RECORDER_H
@@ -18,6 +19,7 @@
 
 #define RECORDER_RETRY_MS    1000
 #define RECORDER_PATIENCE_MS 30000
+#define RECORDER_HEAVY_MS    15000             /* Of one that has filled the disk. */
 #define RECORDER_MAX_BYTES   ((size_t)4 << 20) /* Of what jobs carry. */
 
 struct actor;
@@ -27,6 +29,7 @@ struct recorder;
 struct desk {
 	const char *dir;           /* The run's directory, borrowed.            */
 	int64_t max_log_bytes;     /* runs.max_log_bytes.                       */
+	int64_t free_bytes;        /* On the disk when the store was opened; 0: not known. */
 	struct record *record;     /* Owned; NULL until a job has opened it.    */
 	struct redactor *redactor; /* Owned; NULL until a job has brought it.   */
 	struct record_stream streams[LOG_STREAM_COUNT];

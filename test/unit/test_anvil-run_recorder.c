@@ -1,14 +1,17 @@
 /*
  * test/unit/test_anvil-run_recorder.c -- jobs of the store's thread: order, retries, patience.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd/anvil-run/recorder.h"
 #include "lib/actor/actor.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
+#include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "test/support/scratch.h"
 #include "test/support/unit.h"
@@ -100,20 +103,26 @@ letter_done(struct job *j, int err)
 	free(l);
 }
 
-static struct letter *
-post(struct fix *f, enum job_kind kind, char name, int first, int second)
+static void
+post_letter(struct fix *f, struct letter letter)
 {
 	struct letter *l = calloc(1, sizeof(*l));
 
-	*l = (struct letter) { .job = { .kind = kind,
-				   .bytes = 1000,
-				   .work = letter_work,
-				   .done = letter_done },
-		.f = f,
-		.name = name,
-		.fail = { first, second } };
+	*l = letter;
+	l->f = f;
+	l->job.done = letter_done;
+	if (l->job.work == NULL)
+		l->job.work = letter_work;
 	recorder_post(f->rec, &l->job);
-	return l;
+}
+
+static void
+post(struct fix *f, enum job_kind kind, char name, int first, int second)
+{
+	post_letter(f,
+	    (struct letter) { .job = { .kind = kind, .bytes = 1000 },
+		.name = name,
+		.fail = { first, second } });
 }
 
 static void
@@ -134,7 +143,7 @@ jobs_end_in_the_order_of_their_posting(void **state)
 	struct fix *f = *state;
 
 	for (int c = 'a'; c <= 'p'; c++)
-		(void)post(f, c % 2 ? JOB_LOG : JOB_STATE, (char)c, 0, 0);
+		post(f, c % 2 ? JOB_LOG : JOB_STATE, (char)c, 0, 0);
 	assert_int_equal(recorder_njobs(f->rec), 16);
 	run_until(f, 16);
 	assert_string_equal(f->trail, "abcdefghijklmnop");
@@ -147,9 +156,9 @@ reads_take_turns_with_writes(void **state)
 	struct fix *f = *state;
 
 	for (int c = 'a'; c <= 'd'; c++)
-		(void)post(f, JOB_LOG, (char)c, 0, 0);
+		post(f, JOB_LOG, (char)c, 0, 0);
 	for (int c = 'A'; c <= 'D'; c++)
-		(void)post(f, JOB_READ, (char)c, 0, 0);
+		post(f, JOB_READ, (char)c, 0, 0);
 	run_until(f, 8);
 	assert_string_equal(f->trail, "aAbBcCdD");
 }
@@ -159,10 +168,10 @@ a_full_disk_is_tried_again_and_reads_go_on_meanwhile(void **state)
 {
 	struct fix *f = *state;
 
-	(void)post(f, JOB_STATE, 'a', E_FULL, 0);
-	(void)post(f, JOB_LOG, 'b', 0, 0);
+	post(f, JOB_STATE, 'a', E_FULL, 0);
+	post(f, JOB_LOG, 'b', 0, 0);
 	run_until(f, 0);
-	(void)post(f, JOB_READ, 'R', 0, 0);
+	post(f, JOB_READ, 'R', 0, 0);
 	run_until(f, 3);
 	assert_string_equal(f->trail, "Rab");
 	assert_int_equal(f->troubles, 1);
@@ -176,17 +185,66 @@ after_the_patience_the_reserve_goes_and_logs_have_one_try(void **state)
 	struct fix *f = *state;
 
 	assert_int_equal(record_reserve_make(f->dir), 0);
-	(void)post(f, JOB_LOG, 'a', E_FULL, E_FULL);
-	(void)post(f, JOB_STATE, 'b', 0, 0);
+	post(f, JOB_LOG, 'a', E_FULL, E_FULL);
+	post(f, JOB_STATE, 'b', 0, 0);
 	while (f->troubles == 0)
 		actor_step(f->a);
 	clock_shift_for_test(0, RECORDER_PATIENCE_MS + 1);
 	run_until(f, 2);
 	assert_string_equal(f->trail, "ab");
 	assert_int_equal(f->fulls, 1);
-	(void)post(f, JOB_LOG, 'c', E_FULL, 0);
+	post(f, JOB_LOG, 'c', E_FULL, 0);
 	run_until(f, 3);
 	assert_string_equal(f->trail, "abx");
+}
+
+static int
+begin_work(struct job *j, struct desk *d)
+{
+	d->free_bytes = 100000;
+	return letter_work(j, d);
+}
+
+/* ${bytes} in its home, the disk full for as long as ${after_ms}. */
+static void
+fill_and_wait(struct fix *f, size_t bytes, int64_t after_ms)
+{
+	CLEANUP_FREE char *text = mem_calloc(1, bytes);
+	CLEANUP_FREE char *home = mem_format("%s/home", f->dir);
+	CLEANUP_FREE char *file = mem_format("%s/file", home);
+
+	assert_int_equal(mkdir(home, 0700), 0);
+	assert_int_equal(io_write_file(AT_FDCWD, file, text, bytes, 0600), 0);
+	post_letter(f,
+	    (struct letter) { .job = { .kind = JOB_STATE, .work = begin_work }, .name = 'a' });
+	run_until(f, 1);
+	post_letter(f,
+	    (struct letter) {
+		.job = { .kind = JOB_LOG }, .name = 'b', .fail = { E_FULL, E_FULL, E_FULL } });
+	while (f->troubles == 0)
+		actor_step(f->a);
+	clock_shift_for_test(0, after_ms);
+	run_until(f, 2);
+	assert_string_equal(f->trail, "ab");
+}
+
+static void
+who_has_filled_the_disk_gives_way_first(void **state)
+{
+	struct fix *f = *state;
+
+	fill_and_wait(f, 60000, RECORDER_HEAVY_MS);
+	assert_int_equal(f->fulls, 1);
+}
+
+static void
+who_has_not_waits_for_room(void **state)
+{
+	struct fix *f = *state;
+
+	fill_and_wait(f, 10000, RECORDER_HEAVY_MS);
+	assert_int_equal(f->fulls, 0);
+	assert_int_equal(f->recoveries, 1);
 }
 
 static void
@@ -194,8 +252,8 @@ other_errors_are_told_at_once(void **state)
 {
 	struct fix *f = *state;
 
-	(void)post(f, JOB_STATE, 'a', E_STALE, 0);
-	(void)post(f, JOB_READ, 'b', E_FULL, 0);
+	post(f, JOB_STATE, 'a', E_STALE, 0);
+	post(f, JOB_READ, 'b', E_FULL, 0);
 	run_until(f, 2);
 	assert_string_equal(f->trail, "xx");
 	assert_int_equal(f->troubles, 0);
@@ -206,8 +264,8 @@ jobs_that_did_not_run_are_told_at_the_end(void **state)
 {
 	struct fix *f = *state;
 
-	(void)post(f, JOB_STATE, 'a', E_FULL, E_FULL);
-	(void)post(f, JOB_STATE, 'b', 0, 0);
+	post(f, JOB_STATE, 'a', E_FULL, E_FULL);
+	post(f, JOB_STATE, 'b', 0, 0);
 	while (f->troubles == 0)
 		actor_step(f->a);
 	f->rec = recorder_free(f->rec);
@@ -218,16 +276,10 @@ static void
 room_is_counted_in_bytes(void **state)
 {
 	struct fix *f = *state;
-	struct letter *l = calloc(1, sizeof(*l));
-
-	*l = (struct letter) { .job = { .kind = JOB_LOG,
-				   .bytes = RECORDER_MAX_BYTES,
-				   .work = letter_work,
-				   .done = letter_done },
-		.f = f,
-		.name = 'a' };
 	assert_true(recorder_has_room(f->rec));
-	recorder_post(f->rec, &l->job);
+	post_letter(f,
+	    (struct letter) {
+		.job = { .kind = JOB_LOG, .bytes = RECORDER_MAX_BYTES }, .name = 'a' });
 	assert_false(recorder_has_room(f->rec));
 	run_until(f, 1);
 	assert_true(recorder_has_room(f->rec));
@@ -244,6 +296,9 @@ main(void)
 		    a_full_disk_is_tried_again_and_reads_go_on_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    after_the_patience_the_reserve_goes_and_logs_have_one_try, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    who_has_filled_the_disk_gives_way_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_has_not_waits_for_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_errors_are_told_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    jobs_that_did_not_run_are_told_at_the_end, setup, teardown),
