@@ -10,9 +10,11 @@
 /* Users that checkout pairs with a bare token: public words, no secrets. */
 static const char *const fixed_users[] = { "x-access-token", "oauth2" };
 
-/* What an encoder may leave as it is besides letters, digits and `-._~`: nothing (RFC 3986),
- * encodeURIComponent(), the user information of a URL, a path. */
-static const char *const kept_sets[] = { "", "!'()*", "!$&'()*+,;=", "/" };
+/* What an encoder may leave as it is besides letters, digits and `-._`: `~` alone (RFC 3986),
+ * encodeURIComponent(), the user information of a URL, a path, encodeURI(); a form, and those
+ * that know no `~`. */
+static const char *const kept_sets[] = { "~", "~!'()*", "~!$&'()*+,;=", "~/",
+	"~!#$&'()*+,/:;=?@", "*", "" };
 
 static void
 add(struct forms *f, const void *p, size_t n)
@@ -100,7 +102,7 @@ static int
 is_unreserved(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-	    c == '-' || c == '.' || c == '_' || c == '~';
+	    c == '-' || c == '.' || c == '_';
 }
 
 static int
@@ -162,7 +164,7 @@ forms_make(const char *token, size_t n, struct forms *f)
 	int r;
 
 	/* More than all forms take, so that growing leaves no copies behind in freed memory. */
-	r = buf_reserve(&f->bytes, 128 * n + 2048);
+	r = buf_reserve(&f->bytes, 160 * n + 2048);
 	if (r == 0)
 		r = buf_reserve(&f->ends, 512);
 	if (r == 0)

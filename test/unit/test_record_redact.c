@@ -43,6 +43,8 @@ every_named_form_of_a_token_is_taken_out(void **state)
 		"ghp_Ab%2F9%2Bx~Q3%3Fz",
 		"ghp_Ab%2f9%2bx~Q3%3fz",
 		"ghp_Ab/9%2Bx~Q3%3Fz",
+		"ghp_Ab%2F9%2Bx%7EQ3%3Fz",
+		"ghp_Ab%2f9%2bx%7eQ3%3fz",
 	};
 
 	(void)state;
