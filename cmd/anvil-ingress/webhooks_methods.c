@@ -1,4 +1,4 @@
-/* ingress.setWebhook, rotateWebhook, removeWebhook: what the routes do, for anvilctl. */
+/* ingress.setWebhook, rotateWebhook, deleteWebhook: what the routes do, for anvilctl. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

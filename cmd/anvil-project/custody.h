@@ -32,8 +32,14 @@ int custody_judge(struct turn *t, enum provider provider, const char *instance_u
 int custody_misfits(struct turn *t, const struct custody *c, const char *repo_url,
     const char *const **ret, size_t *ret_n);
 
-/* Rows of the contract, newest first; ${provider} NULL: of all. */
-int custody_deliveries(struct turn *t, const char *project_id, const char *provider,
-    size_t limit, const struct delivery_row **ret, size_t *ret_n);
+/* Rows of the contract, newest first. */
+struct custody_page {
+	const struct delivery_row *rows;
+	size_t n;
+	const char *next; /* NULL: they are all. */
+};
+/* E_INVAL: the cursor is none of an earlier page. */
+int custody_deliveries(
+    struct turn *t, const struct ledger_delivery_query *q, struct custody_page *ret);
 
 #endif

@@ -134,24 +134,22 @@ webhook_refused(struct shard *s, struct turn *t, const struct webhook_refused_pa
 /* ---- lists ---- */
 
 int
-custody_deliveries(struct turn *t, const char *project_id, const char *provider, size_t limit,
-    const struct delivery_row **ret, size_t *ret_n)
+custody_deliveries(
+    struct turn *t, const struct ledger_delivery_query *q, struct custody_page *ret)
 {
 	const struct ledger_at at = { t->store, t->arena, t->now_ms };
-	struct ledger_delivery *list;
+	struct ledger_delivery_page list;
 	struct delivery_row *rows;
-	size_t n;
-	int r = ledger_deliveries(&at, project_id, provider, limit, &list, &n);
+	int r = ledger_deliveries(&at, q, &list);
 
 	if (r < 0)
 		return r;
-	rows = arena_calloc(t->arena, n, sizeof(*rows));
+	rows = arena_calloc(t->arena, list.n, sizeof(*rows));
 	if (rows == NULL)
 		return E_NOMEM;
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = convert_delivery(&list[i], &rows[i]);
-	*ret = rows;
-	*ret_n = n;
+	for (size_t i = 0; i < list.n && r == 0; i++)
+		r = convert_delivery(&list.rows[i], &rows[i]);
+	*ret = (struct custody_page) { rows, list.n, list.next };
 	return r;
 }
 
@@ -185,10 +183,10 @@ add_provider_refusals(
 	return r;
 }
 
-/* Of all webhooks of the project. */
+/* Of all webhooks of the project, or of that provider alone. */
 static int
-fill_refusals(
-    struct turn *t, const struct custody *c, size_t limit, struct webhook_deliveries_page *page)
+fill_refusals(struct turn *t, const struct custody *c, const struct ledger_delivery_query *q,
+    struct webhook_deliveries_page *page)
 {
 	struct provider_refusal *rows = arena_calloc(
 	    t->arena, c->nwebhooks * LEDGER_REFUSALS_KEPT, sizeof(*rows));
@@ -198,10 +196,11 @@ fill_refusals(
 	if (rows == NULL)
 		return E_NOMEM;
 	for (size_t i = 0; i < c->nwebhooks && r == 0; i++)
-		r = add_provider_refusals(t, &c->webhooks[i], rows, &n);
+		if (q->provider == NULL || strcmp(c->webhooks[i].provider, q->provider) == 0)
+			r = add_provider_refusals(t, &c->webhooks[i], rows, &n);
 	qsort(rows, n, sizeof(*rows), by_time);
 	page->refusals = rows;
-	page->nrefusals = min_size(n, limit);
+	page->nrefusals = min_size(n, q->limit);
 	return r;
 }
 
@@ -209,7 +208,11 @@ int
 webhook_deliveries(struct shard *s, struct turn *t, const struct webhook_deliveries_params *p,
     struct webhook_deliveries_result *ret)
 {
-	struct webhook_deliveries_page *page = &ret->u.page;
+	const struct ledger_delivery_query q = { .project_id = p->project_id,
+		.provider = p->has_provider ? provider_name(p->provider) : NULL,
+		.cursor = p->cursor,
+		.limit = (size_t)p->limit };
+	struct custody_page page;
 	struct custody c;
 	int r = custody_open(t, p->project_id, &c);
 
@@ -218,10 +221,15 @@ webhook_deliveries(struct shard *s, struct turn *t, const struct webhook_deliver
 		ret->kind = WEBHOOK_DELIVERIES_NOT_FOUND;
 		return 0;
 	}
+	if (r == 0)
+		r = custody_deliveries(t, &q, &page);
+	if (r == E_INVAL)
+		return turn_fail(t, E_PARAMS, "cursor: expected one of an earlier page");
 	if (r < 0)
 		return r;
 	ret->kind = WEBHOOK_DELIVERIES_PAGE;
-	r = custody_deliveries(
-	    t, p->project_id, NULL, (size_t)p->limit, &page->deliveries, &page->ndeliveries);
-	return r < 0 ? r : fill_refusals(t, &c, (size_t)p->limit, page);
+	ret->u.page.deliveries = page.rows;
+	ret->u.page.ndeliveries = page.n;
+	ret->u.page.next = page.next;
+	return p->cursor != NULL ? 0 : fill_refusals(t, &c, &q, &ret->u.page);
 }

@@ -229,12 +229,19 @@ fill_refusals(struct turn *t, const struct ledger_webhook *w, struct webhook_ent
 static int
 fill_entry(struct turn *t, const struct ledger_webhook *w, struct webhook_entry *e)
 {
+	const struct ledger_delivery_query newest = {
+		.project_id = w->project_id, .provider = w->provider, .limit = RECENT_DELIVERIES
+	};
+	struct custody_page page;
 	int r = answer_webhook(t, w, &e->webhook);
 
 	if (r == 0)
-		r = custody_deliveries(t, w->project_id, w->provider, RECENT_DELIVERIES,
-		    &e->deliveries, &e->ndeliveries);
-	return r < 0 ? r : fill_refusals(t, w, e);
+		r = custody_deliveries(t, &newest, &page);
+	if (r < 0)
+		return r;
+	e->deliveries = page.rows;
+	e->ndeliveries = page.n;
+	return fill_refusals(t, w, e);
 }
 
 int

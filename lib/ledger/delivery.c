@@ -1,5 +1,6 @@
 #include "lib/ledger/delivery.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/enc.h"
@@ -247,7 +248,8 @@ delivery_read(struct stmt *st, struct arena *a, void *row)
 		.body_sha256 = stmt_text_dup(st, 12, a, &err),
 		.body_bytes = stmt_int(st, 13),
 		.run_id = stmt_text_dup(st, 14, a, &err),
-		.received_at = stmt_int(st, 15) };
+		.received_at = stmt_int(st, 15),
+		.row = stmt_int(st, 16) };
 	return err;
 }
 
@@ -263,20 +265,63 @@ ledger_delivery_get(const struct ledger_at *at, const char *project_id, const ch
 	return r < 0 ? r : delivery_read(st, at->arena, ret);
 }
 
-int
-ledger_deliveries(const struct ledger_at *at, const char *project_id, const char *provider,
-    size_t limit, struct ledger_delivery **ret, size_t *ret_n)
+/* A cursor is the time and the row of the last one that was listed, with a dot between. */
+static int
+cursor_parse(const char *cursor, int64_t *ret_at, int64_t *ret_row)
 {
-	unsigned which = provider != NULL ? LG_DELIVERY_LIST : LG_DELIVERY_LIST_ALL;
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(at->store, which);
-	int64_t after = at->now_ms - LEDGER_DELIVERY_KEPT_MS;
-	void *rows;
-	int r = provider != NULL
-	    ? stmt_bind(st, "sisi", project_id, after, provider, (int64_t)limit)
-	    : stmt_bind(st, "sii", project_id, after, (int64_t)limit);
+	const char *row;
+	char *end;
 
-	r = stmt_rows(st, r, at->arena, delivery_read, sizeof(**ret), &rows, ret_n);
+	*ret_at = *ret_row = INT64_MAX;
+	if (cursor == NULL)
+		return 0;
+	*ret_at = strtoll(cursor, &end, 10);
+	if (end == cursor || *end != '.')
+		return E_INVAL;
+	row = end + 1;
+	*ret_row = strtoll(row, &end, 10);
+	return end != row && *end == '\0' ? 0 : E_INVAL;
+}
+
+/* One more than asked for tells that there is another page. */
+static int
+list(const struct ledger_at *at, const struct ledger_delivery_query *q,
+    struct ledger_delivery_page *ret)
+{
+	unsigned which = q->provider != NULL ? LG_DELIVERY_LIST : LG_DELIVERY_LIST_ALL;
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(at->store, which);
+	int64_t kept = at->now_ms - LEDGER_DELIVERY_KEPT_MS, limit = (int64_t)q->limit + 1;
+	int64_t before, row;
+	void *rows;
+	int r = cursor_parse(q->cursor, &before, &row);
+
+	if (r < 0)
+		return r;
+	r = q->provider != NULL
+	    ? stmt_bind(st, "siiiis", q->project_id, kept, before, row, limit, q->provider)
+	    : stmt_bind(st, "siiii", q->project_id, kept, before, row, limit);
+	r = stmt_rows(st, r, at->arena, delivery_read, sizeof(*ret->rows), &rows, &ret->n);
 	if (r == 0)
-		*ret = rows;
+		ret->rows = rows;
+	return r;
+}
+
+int
+ledger_deliveries(const struct ledger_at *at, const struct ledger_delivery_query *q,
+    struct ledger_delivery_page *ret)
+{
+	struct ledger_delivery_page page = { .next = NULL };
+	int r = list(at, q, &page);
+
+	if (r == 0 && q->limit > 0 && page.n > q->limit) {
+		const struct ledger_delivery *last = &page.rows[q->limit - 1];
+
+		page.n = q->limit;
+		page.next = arena_format(
+		    at->arena, "%lld.%lld", (long long)last->received_at, (long long)last->row);
+		r = page.next == NULL ? E_NOMEM : 0;
+	}
+	if (r == 0)
+		*ret = page;
 	return r;
 }

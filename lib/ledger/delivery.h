@@ -25,6 +25,7 @@ struct ledger_delivery {
 	const char *outcome, *reason;
 	const char *run_id; /* NULL unless accepted */
 	int64_t received_at;
+	int64_t row; /* orders those of one moment; not read */
 };
 
 /* A delivery that was verified against ${version} of ${webhook_id}.  Its outcome (any but
@@ -60,9 +61,23 @@ int ledger_record(
 /* One that is kept still.  E_NOENT. */
 int ledger_delivery_get(const struct ledger_at *at, const char *project_id,
     const char *provider, const char *delivery_id, struct ledger_delivery *ret);
-/* Those that are kept still, newest first; ${provider} NULL: of all. */
-int ledger_deliveries(const struct ledger_at *at, const char *project_id, const char *provider,
-    size_t limit, struct ledger_delivery **ret, size_t *ret_n);
+
+struct ledger_delivery_query {
+	const char *project_id;
+	const char *provider; /* NULL: of all             */
+	const char *cursor;   /* NULL: from the newest on */
+	size_t limit;
+};
+
+struct ledger_delivery_page {
+	struct ledger_delivery *rows;
+	size_t n;
+	const char *next; /* cursor of the page that follows; NULL: there is none */
+};
+
+/* Those that are kept still, newest first.  E_INVAL: the cursor is none of an earlier page. */
+int ledger_deliveries(const struct ledger_at *at, const struct ledger_delivery_query *q,
+    struct ledger_delivery_page *ret);
 
 /* Removes the oldest that are kept no longer; *ret_n of them, unless ${ret_n} is NULL. */
 int ledger_prune_deliveries(struct store *s, int64_t now_ms, int64_t *ret_n);

@@ -24,6 +24,7 @@ struct test {
 	struct super_rig g;
 	char project[ID_SIZE], webhook[ID_SIZE];
 	char params[64]; /* {"projectId": ...} */
+	char page[128];  /* the same for the first page of a list */
 };
 
 static void
@@ -111,6 +112,9 @@ setup(void **state)
 	s = store_close(s);
 	super_rig_own(&t->g, path);
 	(void)snprintf(t->params, sizeof(t->params), "{\"projectId\":\"%s\"}", t->project);
+	(void)snprintf(t->page, sizeof(t->page),
+	    "{\"projectId\":\"%s\",\"provider\":null,\"cursor\":null,\"limit\":100}",
+	    t->project);
 	*state = t;
 	return 0;
 }
@@ -149,7 +153,7 @@ lists_show_what_is_kept_and_no_secret(void **state)
 	assert_null(strstr(text, "\"deliveryId\":\"delivery-129\""));
 	assert_null(strstr(text, "c2VhbGVk"));
 	json_decref(res);
-	res = super_ask(&t->g, "project-0", "webhook.deliveries", t->params);
+	res = super_ask(&t->g, "project-0", "webhook.deliveries", t->page);
 	assert_int_equal(json_array_size(json_object_get(res, "deliveries")), 1);
 	assert_int_equal(json_array_size(json_object_get(res, "refusals")), 0);
 	json_decref(res);
@@ -208,7 +212,7 @@ old_deliveries_go_by_themselves(void **state)
 	assert_int_equal(count_all(t), OLD + 1);
 	begin(t);
 	while (count_all(t) != 1) {
-		json_t *res = super_ask(&t->g, "project-0", "webhook.deliveries", t->params);
+		json_t *res = super_ask(&t->g, "project-0", "webhook.deliveries", t->page);
 
 		json_decref(res);
 		assert_true(clock_mono().us < until.us);

@@ -621,6 +621,7 @@ a_push_is_recorded_listed_and_told_as_the_reason_of_its_run(void **state)
 	struct project_why_params why = { .project_id = PRJ, .run_id = p.run_id };
 	struct webhook_deliveries_params list = { .project_id = PRJ, .limit = 50 };
 	int awake = f->awake;
+	char cursor[64];
 	const char *answer = ask_webhook_record(f, &p);
 
 	has(answer, "{\"kind\":\"accepted\",\"run\":{\"runId\":\"run_0000000000000000000001\"");
@@ -655,8 +656,24 @@ a_push_is_recorded_listed_and_told_as_the_reason_of_its_run(void **state)
 	answer = ask_webhook_deliveries(f, &list);
 	has(answer, "\"deliveryId\":\"d-2\"");
 	assert_true(strstr(answer, "d-2") < strstr(answer, "d-1")); /* newest first */
+	has(answer, "\"next\":null");
 	list.limit = 1;
-	lacks(ask_webhook_deliveries(f, &list), "d-1");
+	answer = ask_webhook_deliveries(f, &list);
+	lacks(answer, "d-1");
+	assert_non_null(strstr(answer, "\"next\":\""));
+	(void)snprintf(cursor, sizeof(cursor), "%s",
+	    strstr(answer, "\"next\":\"") + strlen("\"next\":\""));
+	cursor[strcspn(cursor, "\"")] = '\0';
+	list.cursor = cursor;
+	answer = ask_webhook_deliveries(f, &list);
+	has(answer, "d-1");
+	has(answer, "\"refusals\":[],\"next\":null");
+	list.cursor = "nonsense";
+	has(ask_webhook_deliveries(f, &list), "error -32602");
+	list = (struct webhook_deliveries_params) {
+		.project_id = PRJ, .has_provider = 1, .provider = PROVIDER_GITEA, .limit = 100
+	};
+	has(ask_webhook_deliveries(f, &list), "\"deliveries\":[]");
 }
 
 static void

@@ -109,7 +109,7 @@ deliveries_and_refusals_are_merged_newest_first(void **state)
 	const struct delivery_row d[] = { delivery("d3", NOW, OUTCOME_ACCEPTED),
 		delivery("d1", NOW - 5000, OUTCOME_QUEUE_FULL) };
 	const struct provider_refusal r[] = { refusal(NOW + 1000, 1), refusal(NOW - 1000, 12) };
-	const struct webhook_deliveries_page page = { d, 2, r, 2 };
+	const struct webhook_deliveries_page page = { d, 2, r, 2, NULL };
 	struct table *t = deliveries_table();
 	CLEANUP_FREE char *text = NULL;
 
@@ -137,7 +137,7 @@ no_more_rows_than_asked_for_are_shown(void **state)
 {
 	const struct delivery_row d[] = { delivery("d3", NOW, OUTCOME_ACCEPTED) };
 	const struct provider_refusal r[] = { refusal(NOW + 1, 1), refusal(NOW - 1, 1) };
-	const struct webhook_deliveries_page page = { d, 1, r, 2 };
+	const struct webhook_deliveries_page page = { d, 1, r, 2, NULL };
 
 	(void)state;
 	for (size_t max = 0; max < 5; max++) {

@@ -500,6 +500,20 @@ old_rows_go_with_every_write_a_hundred_at_a_time(void **state)
 
 /* ---- lists ---- */
 
+static struct ledger_delivery *
+list_of(const struct ledger_rig *rig, const struct ledger_at *at, int project,
+    const char *provider, size_t limit, size_t *ret_n)
+{
+	const struct ledger_delivery_query q = {
+		.project_id = rig_prj(rig, project), .provider = provider, .limit = limit
+	};
+	struct ledger_delivery_page page;
+
+	assert_int_equal(ledger_deliveries(at, &q, &page), 0);
+	*ret_n = page.n;
+	return page.rows;
+}
+
 static void
 lists_are_newest_first_and_bounded(void **state)
 {
@@ -527,25 +541,80 @@ lists_are_newest_first_and_bounded(void **state)
 		rig->now += i % 2; /* some in one millisecond */
 	}
 	at = rig_at(rig);
-	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), "gitlab", 4, &list, &n), 0);
+	list = list_of(rig, &at, 1, "gitlab", 4, &n);
 	assert_int_equal(n, 4);
 	for (size_t i = 0; i < n; i++)
 		assert_string_equal(
 		    list[i].delivery_id, arena_format(rig->a, "delivery-%d", 28 - 3 * (int)i));
-	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), NULL, 500, &list, &n), 0);
+	list = list_of(rig, &at, 1, NULL, 500, &n);
 	assert_int_equal(n, 30);
 	for (size_t i = 0; i < n; i++)
 		assert_string_equal(
 		    list[i].delivery_id, arena_format(rig->a, "delivery-%d", 29 - (int)i));
-	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), NULL, 7, &list, &n), 0);
+	list = list_of(rig, &at, 1, NULL, 7, &n);
 	assert_int_equal(n, 7);
-	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 3), NULL, 7, &list, &n), 0);
+	list = list_of(rig, &at, 3, NULL, 7, &n);
 	assert_int_equal(n, 0);
 	at.now_ms += 72 * HOUR_MS - 5;
-	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), NULL, 500, &list, &n), 0);
+	list = list_of(rig, &at, 1, NULL, 500, &n);
 	assert_int_equal(n, 8);
-	assert_int_equal(ledger_deliveries(&at, rig_prj(rig, 1), "gitea", 500, &list, &n), 0);
+	list = list_of(rig, &at, 1, "gitea", 500, &n);
 	assert_int_equal(n, 3);
+}
+
+/* ${numbers}: of the newest, of the oldest, and how far they are apart. */
+static void
+expect_pages(const struct ledger_rig *rig, const struct ledger_at *at, const char *provider,
+    size_t limit, const int numbers[3])
+{
+	struct ledger_delivery_query q = {
+		.project_id = rig_prj(rig, 1), .provider = provider, .limit = limit
+	};
+	int next = numbers[0];
+
+	do {
+		struct ledger_delivery_page page;
+
+		assert_int_equal(ledger_deliveries(at, &q, &page), 0);
+		assert_in_range(page.n, 1, limit);
+		for (size_t i = 0; i < page.n; i++, next -= numbers[2])
+			assert_string_equal(page.rows[i].delivery_id,
+			    arena_format(rig->a, "delivery-%d", next));
+		q.cursor = page.next;
+	} while (q.cursor != NULL);
+	assert_int_equal(next, numbers[1] - numbers[2]);
+}
+
+static void
+pages_show_each_delivery_once_however_many_are_of_one_moment(void **state)
+{
+	static const char *const providers[] = { "github", "gitlab", "gitea" };
+	static const char *const bad[] = { "", ".", "1", "1.", ".1", "1.2x", "1.2.3", "x.1" };
+	static const int all[] = { 19, 0, 1 }, some[] = { 19, 1, 3 };
+	struct ledger_rig *rig = *state;
+	struct ledger_delivery_query q = { .project_id = rig_prj(rig, 1), .limit = 5 };
+	struct ledger_delivery_page page;
+	struct ledger_webhook w[3];
+	struct ledger_at at;
+
+	rig_project(rig, 1);
+	for (int i = 0; i < 3; i++)
+		w[i] = rig_webhook(rig, 1, providers[i], 1 + i);
+	for (int i = 0; i < 20; i++) {
+		struct ledger_offer o = rig_ping(rig, &w[i % 3], i);
+
+		(void)rig_record(rig, &o);
+		rig->now += i % 8 == 0;
+	}
+	at = rig_at(rig);
+	for (size_t limit = 1; limit < 23; limit++) {
+		expect_pages(rig, &at, NULL, limit, all);
+		expect_pages(rig, &at, "gitlab", limit, some);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		q.cursor = bad[i];
+		assert_int_equal(ledger_deliveries(&at, &q, &page), E_INVAL);
+	}
 }
 
 /* ---- invariants, removal ---- */
@@ -619,9 +688,11 @@ hungry(void *arg)
 	const struct hunger *h = arg;
 	struct ledger_rig rig = *h->rig;
 	struct ledger_recorded rec;
-	struct ledger_delivery *list, d;
+	const struct ledger_delivery_query q = { .project_id = h->offer.delivery.project_id,
+		.limit = 20 };
+	struct ledger_delivery_page page;
+	struct ledger_delivery d;
 	struct ledger_at at;
-	size_t n;
 	int r;
 
 	rig.a = arena_new();
@@ -633,7 +704,7 @@ hungry(void *arg)
 	if (r == 0)
 		r = ledger_record(&at, &h->offer, &rec);
 	if (r == 0)
-		r = ledger_deliveries(&at, h->offer.delivery.project_id, NULL, 500, &list, &n);
+		r = ledger_deliveries(&at, &q, &page);
 	if (r == 0)
 		r = ledger_delivery_get(&at, h->offer.delivery.project_id,
 		    h->offer.delivery.provider, h->offer.delivery.delivery_id, &d);
@@ -682,6 +753,7 @@ main(void)
 		TEST(after_seventy_two_hours_an_id_is_new_again),
 		TEST(old_rows_go_with_every_write_a_hundred_at_a_time),
 		TEST(lists_are_newest_first_and_bounded),
+		TEST(pages_show_each_delivery_once_however_many_are_of_one_moment),
 		TEST(broken_invariants_of_deliveries_are_told),
 		TEST(a_project_takes_its_deliveries_along),
 		TEST(each_survives_every_failed_allocation),

@@ -548,9 +548,10 @@ static void
 compare(const struct model *m)
 {
 	struct ledger_at at = rig_at(m->rig);
-	struct ledger_delivery *list;
+	const struct ledger_delivery_query q = { .project_id = rig_prj(m->rig, m->project),
+		.limit = 500 };
+	struct ledger_delivery_page page;
 	int kept = 0;
-	size_t n;
 
 	for (int p = 0; p < NPROVIDERS; p++) {
 		for (int id = 0; id < NIDS; id++) {
@@ -558,10 +559,10 @@ compare(const struct model *m)
 			kept += is_kept(m, &m->is.deliveries[p][id]);
 		}
 	}
-	SAME(m, ledger_deliveries(&at, rig_prj(m->rig, m->project), NULL, 500, &list, &n), 0);
-	SAME(m, n, kept);
-	for (size_t i = 1; i < n; i++)
-		SAME(m, list[i].received_at <= list[i - 1].received_at, 1);
+	SAME(m, ledger_deliveries(&at, &q, &page), 0);
+	SAME(m, page.n, kept);
+	for (size_t i = 1; i < page.n; i++)
+		SAME(m, page.rows[i].received_at <= page.rows[i - 1].received_at, 1);
 	compare_webhooks(m);
 	compare_runs(m);
 	rig_sound(m->rig);
