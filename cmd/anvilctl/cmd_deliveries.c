@@ -69,10 +69,9 @@ static int
 print_found(struct ctl *ctl, const struct found *f, size_t max)
 {
 	CLEANUP(table_freep) struct table *t = deliveries_table();
-	CLEANUP(json_unrefp)
-	json_t *whole =
-	    json_pack("{s:O, s:O}", "deliveries", f->deliveries, "refusals", f->refusals);
+	CLEANUP(json_unrefp) json_t *whole = NULL;
 
+	whole = json_pack("{s:O, s:O}", "deliveries", f->deliveries, "refusals", f->refusals);
 	if (t == NULL || whole == NULL)
 		return ctl_fail_nomem();
 	if (ctl->json)

@@ -161,6 +161,23 @@ expect_not_in "$(cat "$T/out")" "$own" "form"
 expect "$(deliver "$own" push three "$(push_body "$commit")")" 200 "push to one that is made anew"
 expect "$(field runId <"$T/got")" "$run" "run of a push that is known"
 refused 400 invalid_webhook_secret PUT "$hooks/gitea" '{"enabled":true,"secret":"x"}' >/dev/null
+
+# More than a page of them.
+signed=$(printf %s "$ping" | openssl dgst -sha256 -hmac "$own" -r | cut -d' ' -f1)
+for ((i = 100; i < 205; i++)); do
+	printf 'next\nurl = "http://127.0.0.1:%s%s"\ndata = "%s"\nheader = "X-Gitea-Delivery: more-%s"\n' \
+		"$PORT" "$public" "${ping//\"/\\\"}" "$i"
+	printf 'header = "Content-Type: application/json"\nheader = "X-Gitea-Event: ping"\n'
+	printf 'header = "X-Gitea-Signature: %s"\noutput = "%s"\n' "$signed" "$T/got"
+	printf 'write-out = "%%{http_code}\\n"\n'
+done | sed 1d >"$T/many"
+expect "$(curl -sS -m 60 -K "$T/many" | sort -u)" 200 "many deliveries"
+expect_exit 0 ctl deliveries demo/hello -n 104 --json
+expect "$(jq -c '[.deliveries[].payload.deliveryId]' "$T/out")" \
+	"$(jq -cn '[range(204; 100; -1) | "more-\(.)"]')" "deliveries of two pages"
+expect_exit 0 ctl deliveries demo/hello -n 500
+expect_in "$(tail -n 1 "$T/out")" ignored_ping "oldest of all deliveries"
+expect "$(grep -c ' more-' "$T/out")" 105 "deliveries of all pages"
 request DELETE "$hooks/gitea" >/dev/null
 expect "$(cat "$LAST_STATUS")" 204 "DELETE"
 refused 404 webhook_not_found DELETE "$hooks/gitea" >/dev/null
@@ -181,6 +198,10 @@ expect "$(complete_line webhook r | tr '\n' ' ')" "rotate rm " "completion of a 
 expect "$(complete_line -c "$CONF" webhook set demo/hello git | tr '\n' ' ')" \
 	"github gitlab gitea " "completion of a forge"
 expect "$(complete_line -c "$CONF" deliveries dem)" demo/hello "completion of a project"
+for event in created updated rotated deleted; do
+	logged "webhook_$event" "\"projectId\":\"$project\",\"provider\":\"gitea\",\"userId\":\"usr_" ||
+		fail "no webhook_$event in the log"
+done
 stop_all
 
 for text in "${secrets[@]}"; do
