@@ -25,7 +25,7 @@
 #define ROUNDS     5
 #define PROJECTS   500
 #define CONNS      64
-#define A_PROJECT  19 /* runs that a project takes: 20 may wait, none is started */
+#define A_PROJECT  19 /* runs for each: 20 may wait, and none is started */
 #define IDS        4096
 #define SECRET     "bench-secret"
 #define REPOSITORY "https://github.com/bench/repo"
@@ -125,11 +125,12 @@ static const char *
 next_delivery(void *arg, size_t *ret_n)
 {
 	struct deliveries *d = arg;
-	unsigned long id = d->id++;
+	unsigned long id;
 
 	if (d->left == 0)
 		return NULL;
 	d->left--;
+	id = d->id++;
 	if (d->again)
 		id %= IDS;
 	buf_reset(&d->text);
