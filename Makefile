@@ -105,7 +105,7 @@ needs = $(sort $(foreach n,$(filter $(AREAS:%=lib/%) $(CMDS:%=cmd/%) gen,$(NEEDS
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: FORCE all programs objects tests tsan-tests print-tsan-tests fuzz-engines benches gen asan tsan faults \
-	unit check lint fuzz bench cover demo install help clean
+	unit check lint fuzz bench model cover demo install help clean
 
 all: programs	## release build of every program (the default)
 programs: $(PROGRAMS:%=$(B)/%)
@@ -248,6 +248,9 @@ bench:	## benches, on a release build (T="run idle": those; JSON=file: the table
 	@$(MAKE) --no-print-directory FLAVOUR=faults programs build/faults/test/bench/bench_accept \
 		build/faults/test/bench/bench_deliver
 	@scripts/bench.sh build/release build/faults $(if $(JSON),--json $(JSON)) $(T)
+
+model:	## the protocol of runs, every interleaving within bounds (needs spin)
+	@scripts/model.sh
 
 cover:	## unit tests with the share of lines that they execute
 	@$(MAKE) --no-print-directory FLAVOUR=cover tests
