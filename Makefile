@@ -249,8 +249,10 @@ bench:	## benches, on a release build (T="run idle": those; JSON=file: the table
 		build/faults/test/bench/bench_deliver
 	@scripts/bench.sh build/release build/faults $(if $(JSON),--json $(JSON)) $(T)
 
-model:	## the protocol of runs, every interleaving within bounds (needs spin)
+model:	## the protocol of runs: every interleaving within bounds, and faults that must be found
+	@scripts/setup.sh model
 	@scripts/model.sh
+	@scripts/model.sh --teeth
 
 cover:	## unit tests with the share of lines that they execute
 	@$(MAKE) --no-print-directory FLAVOUR=cover tests

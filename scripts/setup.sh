@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh [--check|--list] GROUP...: installs the Debian packages that are missing.
 #
-# Groups: build (make), test (make check, make demo), lint (make check, make lint), bench, and
+# Groups: build (make), test (make check, make demo), lint (make check, make lint), bench, model and
 # browser (tests with real clients, which make check skips without it).
 # --check installs nothing: it names what is missing and the command, and fails.
 # --list prints the packages of the groups.
@@ -17,11 +17,12 @@ packages() {
 	lint) echo clang clang-tidy clang-format cppcheck libclang-rt-14-dev shellcheck \
 		binutils ;;
 	bench) echo bubblewrap git nginx-light curl openssl procps ;;
+	model) echo spin gcc libc6-dev ;;
 	browser)
 		# Other packages of nodejs than Debian's bring npm along, and conflict with its own.
 		echo chromium
 		command -v npm >/dev/null || echo nodejs npm ;;
-	*) echo "setup.sh: no group $1; there are build, test, lint, bench and browser" >&2 && return 2 ;;
+	*) echo "setup.sh: no group $1; there are build, test, lint, bench, model and browser" >&2 && return 2 ;;
 	esac
 }
 
@@ -94,7 +95,7 @@ case ${1-} in
 -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit ;;
 esac
 if [ $# = 0 ]; then
-	echo "usage: setup.sh [--check|--list] build|test|lint|bench|browser ..." >&2
+	echo "usage: setup.sh [--check|--list] build|test|lint|bench|model|browser ..." >&2
 	exit 2
 fi
 

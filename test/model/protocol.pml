@@ -35,11 +35,15 @@
  *   call more with the lease's guard), slots, the index, moving, abandon, a full disk.
  * - Dispatch ends after 2 failures instead of 6, a takeover's reads after 2 tries instead of 3.
  *
- * Assumed, because nothing in anvil ends it yet; ALSO=<name> lifts one, and spin shows what then
- * happens (`scripts/model.sh --also`):
+ * lose() is never reached, and need not be: who is fenced is dead before anybody could tell him
+ * `lost`.  It is there for what is not modelled, abandon for one.
+ *
+ * Assumed, though the code does not see to it yet; `scripts/model.sh --also` lifts each, and
+ * spin shows what then happens (--replay NAME):
  *   stopped_unclaimed   only a process that has claimed its run is stopped for good
  *   canceled_storeless  a run whose release is refused for a cancel has a store
- *   asked_anew          no question about an earlier lease is out when a run gets a new one
+ *   asked_anew          the answer about an earlier lease of a run lets the next question go out
+ *                       (ask_lease() leaves `asking` set when the lease is another one by then)
  *
  * A line "= FILE: functions" names what a part stands for; scripts/model.sh looks them up.
  */
