@@ -226,7 +226,7 @@ replay() {
 			grep . || { [ $variable = RUNS ] && echo 2 || echo 0; })"
 	done
 	# shellcheck disable=SC2086 # the flags are words
-	(spin -k $dir/protocol.pml.trail -t -p $flags $model || true) | steps
+	(cd $dir && spin -k protocol.pml.trail -t -p $flags ../../$model || true) | steps
 	echo "$(found)"
 }
 
