@@ -22,7 +22,7 @@ hex_encode(const void *p, size_t n, char *out)
 	*out = '\0';
 }
 
-static int
+int
 hex_value(char c)
 {
 	if (c >= '0' && c <= '9')

@@ -9,6 +9,8 @@
 
 /* Lower-case digits; ${out} holds 2 * n + 1 bytes. */
 void hex_encode(const void *p, size_t n, char *out);
+/* Value of a digit of any case; -1: it is none. */
+int hex_value(char c);
 /* Exactly 2 * n digits of any case.  0 or E_INVAL. */
 int hex_decode(const char *text, size_t text_len, void *out, size_t n);
 /* 1 when ${text} is ${n} lower-case hexadecimal digits and nothing else. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/base.h"
+#include "lib/base/enc.h"
 #include "lib/http/head.h"
 
 #define SIZE_DIGITS_MAX 8     /* of a chunk: below 4 GiB */
@@ -39,18 +40,9 @@ is_text(uint8_t c)
 }
 
 static int
-hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static int
 body_size_byte(struct body *b, uint8_t c)
 {
-	int d = hex_digit(c);
+	int d = hex_value((char)c);
 
 	if (d >= 0) {
 		if (b->digits == SIZE_DIGITS_MAX)

@@ -1,17 +1,9 @@
 #include <string.h>
 
+#include "lib/base/enc.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "lib/http/conn.h"
-
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Decodes ${n} bytes to ${out}, which gets a NUL as well.  Bytes written without it, or -1: a
  * malformed escape or an encoded NUL. */
@@ -25,8 +17,8 @@ percent_decode(const char *p, size_t n, int plus, char *out)
 		char c = p[i];
 
 		if (c == '%') {
-			int hi = i + 2 < n ? hex_digit(p[i + 1]) : -1;
-			int lo = hi >= 0 ? hex_digit(p[i + 2]) : -1;
+			int hi = i + 2 < n ? hex_value(p[i + 1]) : -1;
+			int lo = hi >= 0 ? hex_value(p[i + 2]) : -1;
 
 			if (lo < 0 || (hi | lo) == 0)
 				return -1;

@@ -2,9 +2,10 @@
 
 #include <string.h>
 
+#include "lib/base/base.h"
+#include "lib/base/enc.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
-#include "lib/webhook/inside.h"
 
 #define NAME     "payload"
 #define NAME_LEN (sizeof(NAME) - 1)
@@ -98,7 +99,7 @@ field_ended(struct webhook_form *f)
 static void
 take_digit(struct webhook_form *f, uint8_t c)
 {
-	int digit = hex_value(c);
+	int digit = hex_value((char)c);
 
 	if (digit < 0) {
 		f->state = ST_BROKEN;

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/base/ascii.h"
 #include "lib/base/buf.h"
 #include "lib/webhook/scan.h"
 
@@ -69,15 +68,6 @@ struct webhook_scan {
 	int err; /* E_PARSE or E_NOMEM once it is known. */
 	struct webhook_fault fault;
 };
-
-/* Value of a hexadecimal digit, or -1. */
-static inline int
-hex_value(uint8_t c)
-{
-	if (ascii_is_digit((char)c))
-		return c - '0';
-	return ascii_is_hex((char)c) ? (c | 0x20) - 'a' + 10 : -1;
-}
 
 /* The first verdict stands; nothing is scanned after it. */
 void scan_fail(struct webhook_scan *s, const char *path, const char *message);

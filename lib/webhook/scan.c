@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/ascii.h"
+#include "lib/base/enc.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "lib/base/refname.h"
@@ -423,7 +424,7 @@ take_escape(struct webhook_scan *s, uint8_t c)
 static void
 take_hex(struct webhook_scan *s, uint8_t c)
 {
-	int digit = hex_value(c);
+	int digit = hex_value((char)c);
 
 	if (digit < 0) {
 		scan_fail(s, "", SAY_JSON);

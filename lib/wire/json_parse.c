@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/enc.h"
 #include "lib/base/err.h"
 #include "lib/base/json_text.h"
 #include "lib/base/mem.h"
@@ -63,16 +64,6 @@ skip_plain(struct reader *r)
 	}
 }
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Four digits at r->p; -1: there are none. */
 static int32_t
 read_hex4(struct reader *r)
@@ -82,7 +73,7 @@ read_hex4(struct reader *r)
 	if (r->end - r->p < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		int digit = hex_digit(r->p[i]);
+		int digit = hex_value(r->p[i]);
 
 		if (digit < 0)
 			return -1;

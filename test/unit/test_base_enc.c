@@ -28,6 +28,11 @@ hex_goes_out_lower_and_comes_in_any_case(void **state)
 	assert_int_equal(hex_decode("000fa5", 6, back, 4), E_INVAL);
 	assert_int_equal(hex_decode("000fa5fg", 8, back, 4), E_INVAL);
 	assert_int_equal(hex_decode("0 0fa5ff", 8, back, 4), E_INVAL);
+	assert_int_equal(hex_value('9'), 9);
+	assert_int_equal(hex_value('f'), 15);
+	assert_int_equal(hex_value('A'), 10);
+	for (const char *p = "/:@G`g\xe1"; *p != '\0'; p++)
+		assert_int_equal(hex_value(*p), -1);
 }
 
 static void
