@@ -1,29 +1,26 @@
 #include "lib/base/utf8.h"
 
-/* What a first byte asks for: length, and the range of the second byte. */
-struct lead {
-	uint8_t len, lo, hi;
-};
-
-static struct lead
-lead_of(uint8_t c)
+struct utf8_lead
+utf8_lead(uint8_t c)
 {
 	if (c < 0x80)
-		return (struct lead) { 1, 0, 0 };
+		return (struct utf8_lead) { 1, 0, 0 };
 	if (c < 0xc2)
-		return (struct lead) { 0, 0, 0 };
+		return (struct utf8_lead) { 0, 0, 0 };
 	if (c < 0xe0)
-		return (struct lead) { 2, 0x80, 0xbf };
+		return (struct utf8_lead) { 2, 0x80, 0xbf };
 	if (c < 0xf0)
-		return (struct lead) { 3, c == 0xe0 ? 0xa0 : 0x80, c == 0xed ? 0x9f : 0xbf };
+		return (
+		    struct utf8_lead) { 3, c == 0xe0 ? 0xa0 : 0x80, c == 0xed ? 0x9f : 0xbf };
 	if (c < 0xf5)
-		return (struct lead) { 4, c == 0xf0 ? 0x90 : 0x80, c == 0xf4 ? 0x8f : 0xbf };
-	return (struct lead) { 0, 0, 0 };
+		return (
+		    struct utf8_lead) { 4, c == 0xf0 ? 0x90 : 0x80, c == 0xf4 ? 0x8f : 0xbf };
+	return (struct utf8_lead) { 0, 0, 0 };
 }
 
 /* How many of the first ${n} bytes fit the sequence that ${l} begins. */
 static size_t
-matching(const uint8_t *u, size_t n, struct lead l)
+matching(const uint8_t *u, size_t n, struct utf8_lead l)
 {
 	size_t at = 1;
 
@@ -38,11 +35,11 @@ size_t
 utf8_len(const char *p, size_t n)
 {
 	const uint8_t *u = (const uint8_t *)p;
-	struct lead l;
+	struct utf8_lead l;
 
 	if (n == 0)
 		return 0;
-	l = lead_of(u[0]);
+	l = utf8_lead(u[0]);
 	return l.len != 0 && l.len <= n && matching(u, n, l) == l.len ? l.len : 0;
 }
 
@@ -63,15 +60,27 @@ utf8_decode(const char *p, size_t n, uint32_t *ret_cp)
 	return len;
 }
 
+size_t
+utf8_encode(uint32_t cp, uint8_t out[4])
+{
+	static const uint8_t marks[] = { 0, 0x00, 0xc0, 0xe0, 0xf0 };
+	size_t n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+
+	for (size_t i = n; i-- > 1; cp >>= 6)
+		out[i] = (uint8_t)(0x80 | (cp & 0x3f));
+	out[0] = (uint8_t)(marks[n] | cp);
+	return n;
+}
+
 int
 utf8_is_partial(const char *p, size_t n)
 {
 	const uint8_t *u = (const uint8_t *)p;
-	struct lead l;
+	struct utf8_lead l;
 
 	if (n == 0)
 		return 0;
-	l = lead_of(u[0]);
+	l = utf8_lead(u[0]);
 	return l.len > n && matching(u, n, l) == n;
 }
 

@@ -1,6 +1,7 @@
 /* Text of the strings that count: keys where a kept member may stand, and kept values. */
 #include <string.h>
 
+#include "lib/base/utf8.h"
 #include "lib/webhook/inside.h"
 
 #define NO_KEY (KEY_MAX + 1)
@@ -54,46 +55,22 @@ value_add(struct webhook_scan *s, const uint8_t *p, size_t n)
 		scan_fail_memory(s);
 }
 
-/* The beginning of a character beyond ASCII; 0: there is none that begins like this. */
-static int
-lead(struct webhook_scan *s, uint8_t c)
-{
-	s->lo = 0x80;
-	s->hi = 0xbf;
-	if (c >= 0xc2 && c <= 0xdf) {
-		s->need = 1;
-	} else if (c >= 0xe0 && c <= 0xef) {
-		s->need = 2;
-		if (c == 0xe0)
-			s->lo = 0xa0;
-		else if (c == 0xed)
-			s->hi = 0x9f;
-	} else if (c >= 0xf0 && c <= 0xf4) {
-		s->need = 3;
-		if (c == 0xf0)
-			s->lo = 0x90;
-		else if (c == 0xf4)
-			s->hi = 0x8f;
-	} else {
-		return 0;
-	}
-	return 1;
-}
-
 /* A character may be cut by the end of a piece, so that its state outlives the run. */
 static int
 is_utf8(struct webhook_scan *s, const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (s->need > 0) {
-			if (p[i] < s->lo || p[i] > s->hi)
-				return 0;
-			s->need--;
-			s->lo = 0x80;
-			s->hi = 0xbf;
-		} else if (p[i] >= 0x80 && !lead(s, p[i])) {
+		struct utf8_lead l = { s->need, 0x80, 0xbf };
+
+		if (s->need == 0)
+			l = utf8_lead(p[i]);
+		else if (p[i] < s->lo || p[i] > s->hi)
 			return 0;
-		}
+		if (l.len == 0)
+			return 0;
+		s->need = (uint8_t)(l.len - 1);
+		s->lo = l.lo;
+		s->hi = l.hi;
 	}
 	return 1;
 }
@@ -111,18 +88,6 @@ text_run(struct webhook_scan *s, const uint8_t *p, size_t n)
 		text_fail(s, SAY_UTF8);
 	else
 		value_add(s, p, n);
-}
-
-static size_t
-encode(uint32_t cp, uint8_t out[4])
-{
-	size_t n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
-	static const uint8_t marks[] = { 0, 0x00, 0xc0, 0xe0, 0xf0 };
-
-	for (size_t i = n; i-- > 1; cp >>= 6)
-		out[i] = (uint8_t)(0x80 | (cp & 0x3f));
-	out[0] = (uint8_t)(marks[n] | cp);
-	return n;
 }
 
 void
@@ -143,7 +108,7 @@ text_unit(struct webhook_scan *s, uint16_t unit)
 	if (is_low)
 		cp = 0x10000 + ((uint32_t)(s->high - 0xd800) << 10) + (unit - 0xdc00u);
 	s->high = 0;
-	text_run(s, bytes, encode(cp, bytes));
+	text_run(s, bytes, utf8_encode(cp, bytes));
 }
 
 void

@@ -87,23 +87,8 @@ static int
 add_utf8(struct buf *b, uint32_t cp)
 {
 	uint8_t out[4];
-	size_t n;
 
-	if (cp < 0x80) {
-		return buf_add_byte(b, (uint8_t)cp);
-	} else if (cp < 0x800) {
-		out[0] = (uint8_t)(0xc0 | cp >> 6);
-		n = 2;
-	} else if (cp < 0x10000) {
-		out[0] = (uint8_t)(0xe0 | cp >> 12);
-		n = 3;
-	} else {
-		out[0] = (uint8_t)(0xf0 | cp >> 18);
-		n = 4;
-	}
-	for (size_t i = 1; i < n; i++)
-		out[i] = (uint8_t)(0x80 | (cp >> 6 * (n - 1 - i) & 0x3f));
-	return buf_add(b, out, n);
+	return buf_add(b, out, utf8_encode(cp, out));
 }
 
 /* Behind "\u": a character, or both halves of a surrogate pair. */

@@ -42,6 +42,7 @@ every_code_point_but_surrogates_is_valid(void **state)
 	for (uint32_t cp = 0; cp < 0x120000; cp++) {
 		int good = cp <= 0x10ffff && (cp < 0xd800 || cp > 0xdfff);
 		char text[4];
+		uint8_t ours[4];
 		size_t n = encode(cp, text);
 		uint32_t back = 0;
 
@@ -50,6 +51,8 @@ every_code_point_but_surrogates_is_valid(void **state)
 			continue;
 		assert_int_equal(utf8_decode(text, n, &back), n);
 		assert_int_equal(back, cp);
+		assert_int_equal(utf8_encode(cp, ours), n);
+		assert_memory_equal(ours, text, n);
 		for (size_t cut = 1; cut < n; cut++) {
 			assert_int_equal(utf8_len(text, cut), 0);
 			assert_true(utf8_is_partial(text, cut));
