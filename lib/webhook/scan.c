@@ -2,12 +2,12 @@
  * most of a payload: their plain bytes are passed over eight at a time. */
 #include "lib/webhook/scan.h"
 
-#include <endian.h>
 #include <string.h>
 
 #include "lib/base/ascii.h"
 #include "lib/base/enc.h"
 #include "lib/base/err.h"
+#include "lib/base/json_text.h"
 #include "lib/base/mem.h"
 #include "lib/base/refname.h"
 #include "lib/base/repourl.h"
@@ -355,30 +355,18 @@ take_literal(struct webhook_scan *s, const uint8_t *p, const uint8_t *end)
 
 /* ---- strings ---- */
 
-#define BYTES(c) (UINT64_C(0x0101010101010101) * (c))
-
-/* The first byte from ${p} on that ends a run of plain text: a quote, a backslash, a control.
- * In each word the lowest byte that is marked is marked rightly. */
+/* The first byte from ${p} on that ends a run of plain text: a quote, a backslash, a control. */
 static const uint8_t *
 plain_end(const uint8_t *p, const uint8_t *end)
 {
-	while ((size_t)(end - p) >= 8) {
-		uint64_t word, quote, escape, found;
-
-		memcpy(&word, p, 8);
-		word = le64toh(word);
-		quote = word ^ BYTES('"');
-		escape = word ^ BYTES('\\');
-		found = ((quote - BYTES(1)) & ~quote) | ((escape - BYTES(1)) & ~escape) |
-		    ((word - BYTES(0x20)) & ~word);
-		found &= BYTES(0x80);
-		if (found != 0)
-			return p + (__builtin_ctzll(found) >> 3);
-		p += 8;
+	for (;;) {
+		p += json_text_plain((const char *)p, (size_t)(end - p));
+		if (p == end || *p == '"' || *p == '\\' || *p < 0x20)
+			return p;
+		do
+			p++;
+		while (p < end && *p >= 0x7f);
 	}
-	while (p < end && *p != '"' && *p != '\\' && *p >= 0x20)
-		p++;
-	return p;
 }
 
 static const uint8_t *
