@@ -8,9 +8,7 @@
 static struct accept *
 accept_of(struct shard_call *c)
 {
-	char *p = (char *)c - offsetof(struct accept, call);
-
-	return (struct accept *)(void *)p;
+	return CONTAINER_OF(c, struct accept, call);
 }
 
 static void

@@ -49,9 +49,7 @@ on_canceled(void *arg, int err, const struct project_cancel_run_result *res)
 static struct cancel *
 cancel_of(struct shard_call *call)
 {
-	char *p = (char *)call - offsetof(struct cancel, call);
-
-	return (struct cancel *)(void *)p;
+	return CONTAINER_OF(call, struct cancel, call);
 }
 
 static int
@@ -75,8 +73,7 @@ failed(struct shard_call *call, enum http_code why, int sent)
 static void
 on_found(struct exchange *x, struct run_known *k)
 {
-	char *p = (char *)k - offsetof(struct cancel, known);
-	struct cancel *c = (struct cancel *)(void *)p;
+	struct cancel *c = CONTAINER_OF(k, struct cancel, known);
 
 	if (merge_is_terminal(k->row.status)) {
 		run_detail_answer(x, k);

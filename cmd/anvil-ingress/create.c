@@ -12,9 +12,7 @@
 static struct create *
 create_of(struct shard_call *call)
 {
-	char *p = (char *)call - offsetof(struct create, call);
-
-	return (struct create *)(void *)p;
+	return CONTAINER_OF(call, struct create, call);
 }
 
 static void

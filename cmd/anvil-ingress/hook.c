@@ -37,8 +37,7 @@ load(struct hook *h, int64_t deadline_ms,
 static struct hook *
 hook_of(struct hook_wait *w)
 {
-	char *p = (char *)w - offsetof(struct hook, wait);
-	struct hook *h = (struct hook *)(void *)p;
+	struct hook *h = CONTAINER_OF(w, struct hook, wait);
 
 	OBJ_CHECK(h, HOOK_MAGIC);
 	return h;
@@ -111,8 +110,7 @@ on_stale(struct hook *h)
 static void
 on_recorded(struct hook_record *r, const struct webhook_record_result *res)
 {
-	char *p = (char *)r - offsetof(struct hook, record);
-	struct hook *h = (struct hook *)(void *)p;
+	struct hook *h = CONTAINER_OF(r, struct hook, record);
 
 	OBJ_CHECK(h, HOOK_MAGIC);
 	log_set_request(http_req_id(h->x->req));

@@ -220,9 +220,7 @@ hook_cache_count(const struct hook_cache *c)
 static struct hook_load *
 load_of(struct shard_call *call)
 {
-	char *p = (char *)call - offsetof(struct hook_load, call);
-
-	return (struct hook_load *)(void *)p;
+	return CONTAINER_OF(call, struct hook_load, call);
 }
 
 /* Tells all who wait; they may ask anew at once. */

@@ -73,8 +73,7 @@ note_free(struct note *n)
 static void
 on_loaded(struct hook_wait *w, enum hook_found v, struct hook_material *m)
 {
-	char *p = (char *)w - offsetof(struct note, wait);
-	struct note *n = (struct note *)(void *)p;
+	struct note *n = CONTAINER_OF(w, struct note, wait);
 
 	if (v == HOOK_FOUND)
 		hook_refusals_add(n->in->hook_refusals, m, &n->row);

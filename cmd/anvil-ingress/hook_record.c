@@ -7,9 +7,7 @@
 static struct hook_record *
 record_of(struct shard_call *c)
 {
-	char *p = (char *)c - offsetof(struct hook_record, call);
-
-	return (struct hook_record *)(void *)p;
+	return CONTAINER_OF(c, struct hook_record, call);
 }
 
 static void

@@ -90,9 +90,7 @@ bundle_remove(struct hook_refusals *c, struct bundle *b)
 static struct bundle *
 bundle_of(struct shard_call *call)
 {
-	char *p = (char *)call - offsetof(struct bundle, call);
-
-	return (struct bundle *)(void *)p;
+	return CONTAINER_OF(call, struct bundle, call);
 }
 
 static void

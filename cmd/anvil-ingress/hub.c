@@ -218,7 +218,7 @@ take_item(struct hub *h, const struct run_item *item)
 static void
 live_on_items(struct sub *s, const struct run_item *items, size_t n)
 {
-	struct hub *h = (struct hub *)(void *)((char *)s - offsetof(struct hub, live));
+	struct hub *h = CONTAINER_OF(s, struct hub, live);
 	int err = 0;
 
 	h->heard = clock_mono();
@@ -286,7 +286,7 @@ anchor(struct hub *h, const struct run_subscribe_ok *ok)
 static void
 live_on_answer(struct sub *s, int err, const struct run_subscribe_ok *ok)
 {
-	struct hub *h = (struct hub *)(void *)((char *)s - offsetof(struct hub, live));
+	struct hub *h = CONTAINER_OF(s, struct hub, live);
 
 	h->heard = clock_mono();
 	if (err == E_NOENT && !hub_on_absent(h))

@@ -25,9 +25,7 @@ struct update {
 static struct update *
 update_of(struct shard_call *c)
 {
-	char *p = (char *)c - offsetof(struct update, call);
-
-	return (struct update *)(void *)p;
+	return CONTAINER_OF(c, struct update, call);
 }
 
 static void

@@ -119,9 +119,7 @@ on_detail(void *arg, int err, const struct project_get_detail_result *res)
 static struct detail *
 detail_of(struct shard_call *c)
 {
-	char *p = (char *)c - offsetof(struct detail, call);
-
-	return (struct detail *)(void *)p;
+	return CONTAINER_OF(c, struct detail, call);
 }
 
 static int

@@ -104,7 +104,7 @@ end_all(struct replay *r)
 static void
 on_items(struct sub *s, const struct run_item *items, size_t n)
 {
-	struct replay *r = (struct replay *)(void *)((char *)s - offsetof(struct replay, sub));
+	struct replay *r = CONTAINER_OF(s, struct replay, sub);
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < n; i++)
@@ -118,7 +118,7 @@ on_items(struct sub *s, const struct run_item *items, size_t n)
 static void
 on_answer(struct sub *s, int err, const struct run_subscribe_ok *ok)
 {
-	struct replay *r = (struct replay *)(void *)((char *)s - offsetof(struct replay, sub));
+	struct replay *r = CONTAINER_OF(s, struct replay, sub);
 	struct viewer *v;
 
 	if (err < 0) {

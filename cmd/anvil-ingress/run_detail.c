@@ -29,9 +29,7 @@ struct detail {
 static struct detail *
 detail_of(struct runlink_want *w)
 {
-	char *p = (char *)w - offsetof(struct detail, want);
-
-	return (struct detail *)(void *)p;
+	return CONTAINER_OF(w, struct detail, want);
 }
 
 /* ---- the run actor ---- */
@@ -143,8 +141,7 @@ run_detail_answer(struct exchange *x, const struct run_known *k)
 static void
 on_found(struct exchange *x, struct run_known *k)
 {
-	char *p = (char *)k - offsetof(struct detail, known);
-	struct detail *d = (struct detail *)(void *)p;
+	struct detail *d = CONTAINER_OF(k, struct detail, known);
 	const char *text;
 
 	if (routes_query(x, "logBytes", "Integer", &text) < 0)

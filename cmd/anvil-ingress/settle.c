@@ -21,9 +21,7 @@ struct question {
 static struct question *
 question_of(struct shard_call *c)
 {
-	char *p = (char *)c - offsetof(struct question, call);
-
-	return (struct question *)(void *)p;
+	return CONTAINER_OF(c, struct question, call);
 }
 
 static int

@@ -147,9 +147,7 @@ lost(struct textlog *l)
 static struct textlog *
 textlog_of_viewer(const struct viewer *v)
 {
-	char *p = (char *)(uintptr_t)v - offsetof(struct textlog, viewer);
-
-	return (struct textlog *)(void *)p;
+	return CONTAINER_OF(v, struct textlog, viewer);
 }
 
 static int
@@ -319,9 +317,7 @@ no_store(struct textlog *l)
 static struct textlog *
 textlog_of(struct runlink_want *w)
 {
-	char *p = (char *)w - offsetof(struct textlog, want);
-
-	return (struct textlog *)(void *)p;
+	return CONTAINER_OF(w, struct textlog, want);
 }
 
 static void
@@ -373,8 +369,7 @@ read_flag(struct exchange *x, const char *name, int *ret)
 static void
 on_found(struct exchange *x, struct run_known *k)
 {
-	char *p = (char *)k - offsetof(struct textlog, known);
-	struct textlog *l = (struct textlog *)(void *)p;
+	struct textlog *l = CONTAINER_OF(k, struct textlog, known);
 
 	if (read_flag(x, "follow", &l->follow) < 0 ||
 	    read_flag(x, "download", &l->download) < 0)

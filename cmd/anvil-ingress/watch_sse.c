@@ -20,8 +20,7 @@ struct stream {
 static struct stream *
 stream_of(const struct viewer *v)
 {
-	return (
-	    struct stream *)(void *)((char *)(uintptr_t)v - offsetof(struct stream, viewer));
+	return CONTAINER_OF(v, struct stream, viewer);
 }
 
 /* ---- the transport ---- */
@@ -128,8 +127,7 @@ read_last_id(struct exchange *x, int64_t *from)
 static void
 on_found(struct exchange *x, struct run_known *k)
 {
-	struct stream *s =
-	    (struct stream *)(void *)((char *)k - offsetof(struct stream, known));
+	struct stream *s = CONTAINER_OF(k, struct stream, known);
 	int64_t from;
 
 	if (watch_from(x, &from) < 0 || read_last_id(x, &from) < 0)

@@ -25,8 +25,7 @@ struct socket {
 static struct socket *
 socket_of(const struct viewer *v)
 {
-	return (
-	    struct socket *)(void *)((char *)(uintptr_t)v - offsetof(struct socket, viewer));
+	return CONTAINER_OF(v, struct socket, viewer);
 }
 
 /* ---- the transport ---- */
@@ -138,8 +137,7 @@ drop(struct exchange *x)
 static void
 on_found(struct exchange *x, struct run_known *k)
 {
-	struct socket *s =
-	    (struct socket *)(void *)((char *)k - offsetof(struct socket, known));
+	struct socket *s = CONTAINER_OF(k, struct socket, known);
 
 	s->ws = ws_accept(x->req, NULL, &client_ops, s);
 	if (s->ws == NULL) {

@@ -13,9 +13,7 @@
 static struct webhooks_work *
 work_of(struct shard_call *call)
 {
-	char *p = (char *)call - offsetof(struct webhooks_work, call);
-
-	return (struct webhooks_work *)(void *)p;
+	return CONTAINER_OF(call, struct webhooks_work, call);
 }
 
 /* ---- the end ---- */

@@ -35,6 +35,10 @@
 		taken_;                     \
 	})
 
+/* The object of that type whose member ${member} is at ${p}. */
+#define CONTAINER_OF(p, type, member) \
+	((type *)(void *)((char *)(uintptr_t)(p)-offsetof(type, member)))
+
 /* A broken promise of our own code ends the process, in release builds too. */
 #define must(x) ((x) ? (void)0 : base_bug(__FILE__, __LINE__, #x))
 
