@@ -300,7 +300,10 @@ answer_error_allow(struct exchange *x, const char *allow)
 void
 answer_error_text(struct exchange *x, enum http_code code, const char *message)
 {
-	answer_error_details(x, code, message, NULL);
+	if (message != NULL)
+		answer_error_details(x, code, message, NULL);
+	else
+		answer_error(x, code);
 }
 
 void

@@ -21,7 +21,7 @@ answer_value(struct exchange *x, int status, const struct codec_type *t, const v
 int answer_prepare(struct exchange *x, const struct codec_type *t, const void *value);
 void answer_empty(struct exchange *x, int status);
 
-/* The error of that code with its usual message, or with ${message}.  WWW-Authenticate and
+/* The error of that code with its usual message, or with ${message} unless that is NULL.  WWW-Authenticate and
  * Retry-After go along where the code has them. */
 void answer_error(struct exchange *x, enum http_code code);
 void answer_error_text(struct exchange *x, enum http_code code, const char *message);

@@ -277,8 +277,7 @@ find_webhook(struct hook *h)
 		return;
 	}
 	x->project.id = h->project_id;
-	m = hook_cache_find(
-	    x->in->hook_cache, h->project_id, h->body.forge->provider, clock_mono());
+	m = cached(h);
 	if (m != NULL)
 		read_body(h, m);
 	else

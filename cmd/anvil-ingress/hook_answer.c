@@ -56,10 +56,8 @@ hook_refuse(struct hook *h, const struct hook_verdict *v)
 		hook_note_refusal(h, v->reason, v->code, v->hint, h->body.nbytes);
 	if (v->has_issues)
 		answer_issues(h->x, v);
-	else if (v->message != NULL)
-		answer_error_text(h->x, v->code, v->message);
 	else
-		answer_error(h->x, v->code);
+		answer_error_text(h->x, v->code, v->message);
 }
 
 /* ---- step 14 ---- */

@@ -39,7 +39,7 @@ use_secret(struct hook_body *b, const struct buf *secret)
 static int
 open_secret(struct hook_body *b, const struct hook_material *m)
 {
-	struct buf secret = BUF_INIT;
+	CLEANUP(buf_wipe) struct buf secret = BUF_INIT;
 	int r = seal_open_webhook_secret(
 	    b->in, m->project_id, m->webhook_id, &m->secret, &secret);
 
@@ -48,8 +48,6 @@ open_secret(struct hook_body *b, const struct hook_material *m)
 		r = E_SEAL;
 	if (r == 0)
 		use_secret(b, &secret);
-	if (secret.data != NULL)
-		buf_wipe(&secret);
 	return r;
 }
 

@@ -136,10 +136,7 @@ hook_refuse_early(
 	struct note *n = note_new(h, reason, message);
 
 	hook_log_refused(NULL, h->body.forge->provider, reason, code);
-	if (message != NULL)
-		answer_error_text(h->x, code, message);
-	else
-		answer_error(h->x, code);
+	answer_error_text(h->x, code, message);
 	if (n != NULL)
 		look_up_take(n);
 }

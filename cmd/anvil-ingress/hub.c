@@ -12,7 +12,6 @@
 #include "lib/base/mem.h"
 #include "lib/http/http.h"
 
-#define AGAIN_MS      200 /* After a subscription that could not be asked for. */
 #define JUDGE_MS      50
 #define ADDRESS_BEGIN "run/"
 
@@ -105,19 +104,9 @@ static void
 on_judge(void *arg)
 {
 	struct hub *h = arg;
-	int more = 0;
 
 	OBJ_CHECK(h, HUB_MAGIC);
-	for (int f = 0; f < MESSAGE_FORMATS; f++) {
-		struct viewer *v = TAILQ_FIRST(&h->channels[f].viewers), *next;
-
-		for (; v != NULL; v = next) {
-			next = TAILQ_NEXT(v, entry);
-			more |= viewer_judge(v);
-		}
-	}
-	if (more)
-		hub_on_lag(h);
+	for_each(h, viewer_judge);
 }
 
 void
@@ -312,7 +301,7 @@ subscribe(struct hub *h)
 		return;
 	h->asked = h->anchored ? h->next : h->from;
 	if (sub_open(&h->live, &ops, peer, h->asked) < 0)
-		(void)actor_timer_set(h->again, AGAIN_MS);
+		(void)actor_timer_set(h->again, HUB_AGAIN_MS);
 }
 
 static void

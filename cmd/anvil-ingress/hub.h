@@ -20,6 +20,7 @@
 #define HUB_TAILS_BYTES    ((size_t)32 << 20) /* ... for which this is shared out.      */
 #define HUB_HOLD_BYTES     ((size_t)512 << 10)
 #define HUB_SETTLE_MS      10000 /* From the ledger's last word to that of the run. */
+#define HUB_AGAIN_MS       200   /* After a subscription that came to nothing.      */
 
 struct run_row;
 

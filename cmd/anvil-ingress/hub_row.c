@@ -1,13 +1,10 @@
 #include "cmd/anvil-ingress/hub_row.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "cmd/anvil-ingress/after.h"
 #include "cmd/anvil-ingress/merge.h"
 #include "cmd/anvil-ingress/rows.h"
 #include "lib/base/err.h"
 #include "lib/base/map.h"
-#include "lib/base/mem.h"
 
 /* ---- the row ---- */
 
@@ -131,18 +128,11 @@ hub_on_settle(void *hub)
 
 /* ---- news ---- */
 
-struct row_news {
-	struct ingress *in;
-	char run_id[ID_SIZE];
-};
-
 static void
-tell_news(void *arg)
+tell_news(struct ingress *in, const char *run_id)
 {
-	struct row_news *n = arg;
-	struct hub *h = map_get(n->in->hubs, n->run_id);
+	struct hub *h = map_get(in->hubs, run_id);
 
-	free(n);
 	if (h == NULL || h->ended)
 		return;
 	(void)read_row(h);
@@ -154,15 +144,7 @@ tell_news(void *arg)
 void
 hub_row_changes(struct ingress *in, struct turn *t, const char *run_id)
 {
-	struct row_news *n;
-
-	if (map_get(in->hubs, run_id) == NULL)
-		return;
-	n = mem_calloc(1, sizeof(*n));
-	if (n == NULL)
-		return; /* its link tries by itself */
-	n->in = in;
-	(void)snprintf(n->run_id, sizeof(n->run_id), "%s", run_id);
-	if (turn_after_commit(t, tell_news, n, free) < 0)
-		free(n);
+	/* Without memory for it, its link tries by itself. */
+	if (map_get(in->hubs, run_id) != NULL)
+		(void)after_commit(in, t, tell_news, run_id);
 }

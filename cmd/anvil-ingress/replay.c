@@ -7,8 +7,6 @@
 #include "lib/base/mem.h"
 #include "lib/http/http.h"
 
-#define AGAIN_MS 200
-
 /* Its viewers go on from where it has brought them. */
 static void
 finish(struct replay *r, int tell)
@@ -123,7 +121,7 @@ on_answer(struct sub *s, int err, const struct run_subscribe_ok *ok)
 
 	if (err < 0) {
 		/* Too many at once, perhaps. */
-		(void)actor_timer_set(r->hub->again, AGAIN_MS);
+		(void)actor_timer_set(r->hub->again, HUB_AGAIN_MS);
 		return;
 	}
 	r->end = ok->next_seq;
@@ -215,7 +213,7 @@ replays_go_on(struct hub *h)
 			return;
 		if (!sub_is_open(&r->sub) &&
 		    sub_open(&r->sub, &replay_ops, peer, r->next) < 0) {
-			(void)actor_timer_set(h->again, AGAIN_MS);
+			(void)actor_timer_set(h->again, HUB_AGAIN_MS);
 			return;
 		}
 	}

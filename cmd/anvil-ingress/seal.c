@@ -8,8 +8,20 @@
 #include "lib/base/id.h"
 #include "lib/base/mem.h"
 
-#define BOUND_SIZE     (ID_SIZE + 32)
-#define ROW_BOUND_SIZE (3 * 64 + 3) /* The contract allows 64 bytes for each. */
+/* Where secrets are, in the words of the shards. */
+#define TOKEN_TABLE    "project_config"
+#define TOKEN_COLUMN   "repo_token"
+#define WEBHOOK_TABLE  "project_webhooks"
+#define WEBHOOK_COLUMN "secret"
+
+#define BOUND_SIZE (3 * 64 + 3) /* The contract allows 64 bytes for each word. */
+
+/* What a secret is sealed for, as whoever opens it says it too. */
+static void
+bind_to(char bound[BOUND_SIZE], const char *table, const char *row_id, const char *column)
+{
+	(void)snprintf(bound, BOUND_SIZE, "%s|%s|%s", table, row_id, column);
+}
 
 int
 seal_repo_token(const struct ingress *in, const char *project_id, const char *token,
@@ -19,16 +31,9 @@ seal_repo_token(const struct ingress *in, const char *project_id, const char *to
 
 	if (in->keys == NULL)
 		return E_NOKEY;
-	/* What the run says when it opens it. */
-	(void)snprintf(bound, sizeof(bound), "project_config|%s|repo_token", project_id);
+	bind_to(bound, TOKEN_TABLE, project_id, TOKEN_COLUMN);
 	return vault_seal(
 	    in->keys, VAULT_REPO_TOKEN, project_id, bound, token, strlen(token), ret);
-}
-
-static void
-bind_webhook(char bound[BOUND_SIZE], const char *webhook_id)
-{
-	(void)snprintf(bound, BOUND_SIZE, "project_webhooks|%s|secret", webhook_id);
 }
 
 int
@@ -39,7 +44,7 @@ seal_webhook_secret(const struct ingress *in, const char *project_id, const char
 
 	if (in->keys == NULL)
 		return E_NOKEY;
-	bind_webhook(bound, webhook_id);
+	bind_to(bound, WEBHOOK_TABLE, webhook_id, WEBHOOK_COLUMN);
 	return vault_seal(in->keys, VAULT_WEBHOOK_SECRET, project_id, bound, secret, n, ret);
 }
 
@@ -51,16 +56,16 @@ seal_open_webhook_secret(const struct ingress *in, const char *project_id,
 
 	if (in->keys == NULL)
 		return E_NOKEY;
-	bind_webhook(bound, webhook_id);
+	bind_to(bound, WEBHOOK_TABLE, webhook_id, WEBHOOK_COLUMN);
 	return vault_open(in->keys, VAULT_WEBHOOK_SECRET, project_id, bound, sealed, out);
 }
 
 static int
 purpose_of(const struct sealed_secret *s, enum vault_purpose *ret)
 {
-	if (strcmp(s->table, "project_config") == 0 && strcmp(s->column, "repo_token") == 0)
+	if (strcmp(s->table, TOKEN_TABLE) == 0 && strcmp(s->column, TOKEN_COLUMN) == 0)
 		*ret = VAULT_REPO_TOKEN;
-	else if (strcmp(s->table, "project_webhooks") == 0 && strcmp(s->column, "secret") == 0)
+	else if (strcmp(s->table, WEBHOOK_TABLE) == 0 && strcmp(s->column, WEBHOOK_COLUMN) == 0)
 		*ret = VAULT_WEBHOOK_SECRET;
 	else
 		return E_UNSUPPORTED;
@@ -83,21 +88,15 @@ open_row(const struct ingress *in, const struct sealed_secret *row, enum vault_p
 	return vault_open(in->keys, purpose, row->project_id, bound, &s, out);
 }
 
-static void
-bind_row(char bound[ROW_BOUND_SIZE], const struct sealed_secret *row)
-{
-	(void)snprintf(bound, ROW_BOUND_SIZE, "%s|%s|%s", row->table, row->row_id, row->column);
-}
-
 int
 seal_check(const struct ingress *in, const struct sealed_secret *row)
 {
 	CLEANUP(buf_wipe) struct buf plain = BUF_INIT;
-	char bound[ROW_BOUND_SIZE];
+	char bound[BOUND_SIZE];
 	enum vault_purpose purpose;
 	int r = purpose_of(row, &purpose);
 
-	bind_row(bound, row);
+	bind_to(bound, row->table, row->row_id, row->column);
 	return r < 0 ? r : open_row(in, row, purpose, bound, &plain);
 }
 
@@ -105,11 +104,11 @@ int
 seal_anew(const struct ingress *in, const struct sealed_secret *row, struct vault_sealed *ret)
 {
 	CLEANUP(buf_wipe) struct buf plain = BUF_INIT;
-	char bound[ROW_BOUND_SIZE];
+	char bound[BOUND_SIZE];
 	enum vault_purpose purpose;
 	int r = purpose_of(row, &purpose);
 
-	bind_row(bound, row);
+	bind_to(bound, row->table, row->row_id, row->column);
 	if (r == 0)
 		r = open_row(in, row, purpose, bound, &plain);
 	if (r == 0)

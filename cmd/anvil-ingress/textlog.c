@@ -12,7 +12,7 @@
 #include "cmd/anvil-ingress/routes.h"
 #include "cmd/anvil-ingress/rows.h"
 #include "cmd/anvil-ingress/run_find.h"
-#include "cmd/anvil-ingress/viewer.h"
+#include "cmd/anvil-ingress/watch.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
 #include "lib/base/log.h"
@@ -159,29 +159,6 @@ viewer_send(struct viewer *v, struct http_blob *b)
 	return http_stream_write_blob(l->x->req, b);
 }
 
-static size_t
-viewer_unsent(const struct viewer *v)
-{
-	return http_stream_unsent(textlog_of_viewer(v)->x->req);
-}
-
-static void
-on_room(void *arg, struct http_req *req)
-{
-	struct textlog *l = arg;
-
-	(void)req;
-	viewer_on_room(&l->viewer);
-}
-
-static void
-viewer_want(struct viewer *v, size_t low)
-{
-	struct textlog *l = textlog_of_viewer(v);
-
-	http_stream_want(l->x->req, low, on_room, l);
-}
-
 static void
 viewer_ended(struct viewer *v, enum viewer_end why)
 {
@@ -205,8 +182,8 @@ viewer_behind(struct viewer *v)
 
 static const struct viewer_ops follow_ops = { .format = MESSAGE_TEXT,
 	.send = viewer_send,
-	.unsent = viewer_unsent,
-	.want = viewer_want,
+	.unsent = watch_stream_unsent,
+	.want = watch_stream_want,
 	.end = viewer_ended,
 	.behind = viewer_behind };
 
@@ -379,7 +356,7 @@ on_found(struct exchange *x, struct run_known *k)
 		exchange_fail(x, E_NOMEM);
 		return;
 	}
-	l->viewer = (struct viewer) { .ops = &follow_ops, .user_id = x->user.id };
+	l->viewer = (struct viewer) { .ops = &follow_ops, .x = x };
 	x->work = l;
 	x->drop = drop;
 	x->stop = stop;

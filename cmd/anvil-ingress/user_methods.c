@@ -1,8 +1,8 @@
 /* user.*: accounts, for anvilctl. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cmd/anvil-ingress/after.h"
 #include "cmd/anvil-ingress/ingress.h"
 #include "cmd/anvil-ingress/viewer.h"
 #include "gen/ingress.h"
@@ -267,44 +267,15 @@ set_disabled(struct turn *t, const char *name, int64_t at, struct user_row *ret)
 	return r;
 }
 
-struct expulsion {
-	struct ingress *in;
-	char user_id[ID_SIZE];
-};
-
-static void
-expel(void *arg)
-{
-	struct expulsion *e = arg;
-
-	viewers_expel(e->in, e->user_id);
-	free(e);
-}
-
-/* Who watches a run is sent away behind the commit. */
-static int
-expel_after(struct ingress *in, struct turn *t, const char *user_id)
-{
-	struct expulsion *e = mem_calloc(1, sizeof(*e));
-
-	if (e == NULL)
-		return E_NOMEM;
-	e->in = in;
-	(void)snprintf(e->user_id, sizeof(e->user_id), "%s", user_id);
-	if (turn_after_commit(t, expel, e, free) == 0)
-		return 0;
-	free(e);
-	return E_NOMEM;
-}
-
 int
 user_disable(struct ingress *in, struct turn *t, const struct user_disable_params *p,
     struct user_disable_result *ret)
 {
 	int r = set_disabled(t, p->user, t->now_ms, &ret->u.ok.user);
 
+	/* Who watches a run is sent away. */
 	if (r == 0)
-		r = expel_after(in, t, ret->u.ok.user.user_id);
+		r = after_commit(in, t, viewers_expel, ret->u.ok.user.user_id);
 	ret->kind = r == E_NOENT ? USER_DISABLE_NOT_FOUND : USER_DISABLE_OK;
 	return r == E_NOENT ? 0 : r;
 }

@@ -256,21 +256,21 @@ viewer_backlog(const struct viewer *v)
 	return v->ops->unsent(v) + tail_bytes_from(channel_of(v)->tail, v->index);
 }
 
-int
+void
 viewer_judge(struct viewer *v)
 {
 	struct mono_time now = clock_mono();
 
 	if (!v->caught_up || is_text(v) || viewer_backlog(v) <= VIEWER_BEHIND_BYTES) {
 		v->over_since.us = 0;
-		return 0;
+		return;
 	}
 	if (v->over_since.us == 0)
 		v->over_since = now;
 	if (mono_diff_ms(v->over_since, now) < VIEWER_GRACE_MS)
-		return 1;
-	viewer_end(v, VIEWER_SLOW_CONSUMER);
-	return 0;
+		hub_on_lag(v->hub);
+	else
+		viewer_end(v, VIEWER_SLOW_CONSUMER);
 }
 
 /* ---- life ---- */
@@ -349,7 +349,7 @@ viewers_expel(struct ingress *in, const char *user_id)
 
 			for (; v != NULL; v = next) {
 				next = TAILQ_NEXT(v, entry);
-				if (strcmp(v->user_id, user_id) == 0)
+				if (strcmp(v->x->user.id, user_id) == 0)
 					viewer_end(v, VIEWER_USER_DISABLED);
 			}
 		}

@@ -34,8 +34,8 @@ enum viewer_end {
 /* "run_finished"... */
 const char *viewer_end_word(enum viewer_end why);
 
-/* What a transport does.  None of it may call a viewer_*() function, but for viewer_end_word()
- * and, in `end`, viewer_done(). */
+/* What a transport does.  None of it may call a viewer_*() function, but for
+ * viewer_end_word(). */
 struct viewer_ops {
 	enum message_format format;
 	/* 0, or an error: it is gone, and its transport tells. */
@@ -60,7 +60,7 @@ enum viewer_place {
 struct viewer {
 	/* Set by the transport. */
 	const struct viewer_ops *ops;
-	const char *user_id; /* Borrowed. */
+	struct exchange *x; /* Whose request it is. */
 	/* Private. */
 	struct hub *hub; /* NULL: in none. */
 	TAILQ_ENTRY(viewer) entry;
@@ -109,7 +109,8 @@ void viewer_on_replayed(struct viewer *v);
 /* Bytes that it has not taken, in the tail and on its connection; SIZE_MAX: it is not in the
  * tail. */
 size_t viewer_backlog(const struct viewer *v);
-/* Of who is too far behind, ends it when that has lasted too long; 1: it has still time. */
-int viewer_judge(struct viewer *v);
+/* Of who is too far behind, ends it when that has lasted too long, or tells the hub to ask for
+ * another judgement. */
+void viewer_judge(struct viewer *v);
 
 #endif

@@ -58,3 +58,22 @@ watch_origin_is_ours(const struct exchange *x, const char *origin)
 	return host[0] != '\0' &&
 	    (is_origin_of(origin, "http://", host) || is_origin_of(origin, "https://", host));
 }
+
+size_t
+watch_stream_unsent(const struct viewer *v)
+{
+	return http_stream_unsent(v->x->req);
+}
+
+static void
+on_room(void *arg, struct http_req *req)
+{
+	(void)req;
+	viewer_on_room(arg);
+}
+
+void
+watch_stream_want(struct viewer *v, size_t low)
+{
+	http_stream_want(v->x->req, low, on_room, v);
+}

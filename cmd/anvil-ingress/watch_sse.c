@@ -12,59 +12,29 @@
 
 /* In the exchange's arena. */
 struct stream {
-	struct exchange *x;
 	struct run_known known;
 	struct viewer viewer;
 };
-
-static struct stream *
-stream_of(const struct viewer *v)
-{
-	return CONTAINER_OF(v, struct stream, viewer);
-}
 
 /* ---- the transport ---- */
 
 static int
 send_blob(struct viewer *v, struct http_blob *b)
 {
-	return http_stream_write_blob(stream_of(v)->x->req, b);
-}
-
-static size_t
-unsent(const struct viewer *v)
-{
-	return http_stream_unsent(stream_of(v)->x->req);
-}
-
-static void
-on_room(void *arg, struct http_req *req)
-{
-	struct stream *s = arg;
-
-	(void)req;
-	viewer_on_room(&s->viewer);
-}
-
-static void
-want(struct viewer *v, size_t low)
-{
-	struct stream *s = stream_of(v);
-
-	http_stream_want(s->x->req, low, on_room, s);
+	return http_stream_write_blob(v->x->req, b);
 }
 
 static void
 end(struct viewer *v, enum viewer_end why)
 {
-	struct exchange *x = stream_of(v)->x;
+	struct exchange *x = v->x;
 	CLEANUP(buf_done) struct buf json = BUF_INIT;
 	CLEANUP(http_blob_unrefp) struct http_blob *last = NULL;
 
 	x->answered = 1;
 	message_end(&json, viewer_end_word(why));
 	if (why != VIEWER_SLOW_CONSUMER &&
-	    (why == VIEWER_RUN_FINISHED || unsent(v) <= LAST_WORD_BYTES))
+	    (why == VIEWER_RUN_FINISHED || watch_stream_unsent(v) <= LAST_WORD_BYTES))
 		last = message_frame(MESSAGE_SSE, "end", 0, &json);
 	if (last != NULL && http_stream_write_blob(x->req, last) == 0)
 		http_stream_end(x->req);
@@ -72,9 +42,11 @@ end(struct viewer *v, enum viewer_end why)
 		http_stream_break(x->req);
 }
 
-static const struct viewer_ops stream_ops = {
-	.format = MESSAGE_SSE, .send = send_blob, .unsent = unsent, .want = want, .end = end
-};
+static const struct viewer_ops stream_ops = { .format = MESSAGE_SSE,
+	.send = send_blob,
+	.unsent = watch_stream_unsent,
+	.want = watch_stream_want,
+	.end = end };
 
 /* ---- the request ---- */
 
@@ -83,10 +55,10 @@ on_gone(void *arg, struct http_req *req)
 {
 	struct stream *s = arg;
 
-	if (s->x->answered)
+	if (s->viewer.x->answered)
 		return;
 	viewer_leave(&s->viewer);
-	s->x->answered = 1;
+	s->viewer.x->answered = 1;
 	http_stream_break(req);
 }
 
@@ -135,7 +107,7 @@ on_found(struct exchange *x, struct run_known *k)
 	http_answer_add(x->req, "Content-Type", "text/event-stream; charset=utf-8");
 	http_answer_add(x->req, "X-Accel-Buffering", "no");
 	http_stream_begin(x->req, 200);
-	s->viewer = (struct viewer) { .ops = &stream_ops, .user_id = x->user.id };
+	s->viewer = (struct viewer) { .ops = &stream_ops, .x = x };
 	x->work = s;
 	x->stop = stop;
 	x->drop = drop;
@@ -153,6 +125,5 @@ route_stream_run(struct exchange *x)
 		exchange_fail(x, E_NOMEM);
 		return;
 	}
-	s->x = x;
 	run_find(x, &s->known, on_found);
 }

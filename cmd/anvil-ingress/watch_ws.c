@@ -15,7 +15,6 @@
 
 /* In the exchange's arena. */
 struct socket {
-	struct exchange *x;
 	struct run_known known;
 	int64_t from;
 	struct ws *ws; /* NULL: not yet, or not any more. */
@@ -147,7 +146,7 @@ on_found(struct exchange *x, struct run_known *k)
 	x->work = s;
 	x->stop = stop;
 	x->drop = drop;
-	s->viewer = (struct viewer) { .ops = &socket_ops, .user_id = x->user.id };
+	s->viewer = (struct viewer) { .ops = &socket_ops, .x = x };
 	if (viewer_join(&s->viewer, x->in, k, s->from) < 0)
 		end(&s->viewer, VIEWER_INTERNAL_ERROR);
 }
@@ -161,7 +160,6 @@ on_ticket(struct exchange *x)
 		exchange_fail(x, E_NOMEM);
 		return;
 	}
-	s->x = x;
 	(void)watch_from(x, &s->from);
 	run_find(x, &s->known, on_found);
 }
