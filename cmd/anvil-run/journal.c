@@ -22,7 +22,7 @@ struct entry {
 	int passed;
 	struct record_exit how;
 	struct record_outcome outcome;
-	struct redactor *redactor; /* Owned until the thread has it. */
+	const struct redactor *redactor; /* The run's. */
 	const struct place *place;
 	/* What came of it. */
 	int stage; /* Parts that are done, for a repeat. */
@@ -36,7 +36,6 @@ struct entry {
 static void
 entry_free(struct entry *e)
 {
-	redactor_free(e->redactor);
 	free(e->ending.error_message);
 	free(e->text);
 	free(e);
@@ -139,7 +138,7 @@ claim_work(struct job *j, struct desk *d)
 	int err;
 
 	if (e->redactor != NULL)
-		d->redactor = TAKE_PTR(e->redactor);
+		d->redactor = e->redactor;
 	err = desk_open(d);
 	if (err == 0)
 		err = record_claim(d->record, &e->r->claim, e->now_ms);
@@ -165,7 +164,7 @@ journal_claim(struct run_actor *r, const char *lines, journal_fn *then, journal_
 		return;
 	e->ended = ended;
 	e->text = lines != NULL ? mem_strdup(lines) : NULL;
-	e->redactor = TAKE_PTR(r->redactor);
+	e->redactor = r->redactor;
 	e->status = RUN_STATUS_STARTING;
 	r->started_at_ms = e->now_ms;
 	post(r, e);
@@ -296,17 +295,14 @@ void
 journal_note(struct run_actor *r, const char *fmt, ...)
 {
 	struct entry *e = entry_new(r, JOB_LOG, note_work, NULL);
-	struct buf text = BUF_INIT;
-	char line[2048];
 	va_list ap;
 
 	if (e == NULL)
 		return;
+	/* Whole: what is cut before it is redacted may show the better part of a secret. */
 	va_start(ap, fmt);
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	e->text = mem_vformat(fmt, ap);
 	va_end(ap);
-	(void)buf_add_str(&text, line);
-	e->text = buf_take_cstr(&text);
 	e->always = 1;
 	if (r->life == LIFE_STEPS || (r->life == LIFE_FINISH && !r->torn_down))
 		e->step = (int64_t)r->step;

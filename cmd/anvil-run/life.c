@@ -12,6 +12,7 @@
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 
 /* ---- control ---- */
 
@@ -28,13 +29,14 @@ set_failure(struct run_actor *r, enum failure_code code, int64_t exit_code, char
 void
 life_fail(struct run_actor *r, enum failure_code code, int64_t exit_code, const char *fmt, ...)
 {
-	char message[PIPELINE_MESSAGE_MAX + 1];
+	char *message;
 	va_list ap;
 
+	/* Whole: the store redacts it, and cuts it then. */
 	va_start(ap, fmt);
-	(void)vsnprintf(message, sizeof(message), fmt, ap);
+	message = mem_vformat(fmt, ap);
 	va_end(ap);
-	set_failure(r, code, exit_code, mem_strdup(message));
+	set_failure(r, code, exit_code, message);
 	finish(r);
 }
 
@@ -181,6 +183,15 @@ life_release(struct run_actor *r)
 	return 1;
 }
 
+/* ---- what is redacted here, since it is cut before the store sees it ---- */
+
+/* A ytree_clean_fn.  Before the claim is answered there is no secret, and no redactor. */
+static int
+clean(const void *redactor, const char *p, size_t n, struct buf *out)
+{
+	return redactor != NULL ? redact_text(redactor, p, n, out) : buf_add(out, p, n);
+}
+
 /* ---- rows 10 and 11: running ---- */
 
 static void
@@ -207,6 +218,13 @@ has_begun(struct run_actor *r)
 }
 
 /* ---- rows 8 and 9: config and workspace ---- */
+
+static struct pipeline_terms
+terms_of(const struct run_actor *r)
+{
+	return (struct pipeline_terms) { r->config->runs_max_timeout_seconds,
+		{ clean, r->redactor } };
+}
 
 static void
 refuse_config(struct run_actor *r, const struct pipeline_report *report)
@@ -254,6 +272,7 @@ ask_for_workspace(struct run_actor *r)
 static void
 judge_config(struct run_actor *r, const struct checkout_message *m)
 {
+	const struct pipeline_terms t = terms_of(r);
 	const struct pipeline_report *report = NULL;
 	const char *file = r->config_path;
 	int err = E_INVAL;
@@ -262,8 +281,8 @@ judge_config(struct run_actor *r, const struct checkout_message *m)
 		return;
 	switch (m->config) {
 	case CHECKOUT_CONFIG_FOUND:
-		err = pipeline_parse(r->arena, file, m->text, m->text_len,
-		    r->config->runs_max_timeout_seconds, &r->pipeline, &report);
+		err = pipeline_parse(
+		    r->arena, file, m->text, m->text_len, &t, &r->pipeline, &report);
 		break;
 	case CHECKOUT_CONFIG_TOO_BIG: report = pipeline_too_big(r->arena, file, m->size); break;
 	case CHECKOUT_CONFIG_NOT_FOUND: report = pipeline_not_found(r->arena, file); break;
@@ -291,6 +310,8 @@ directory_is_there(const struct run_actor *r)
 static void
 judge_workspace(struct run_actor *r, const struct checkout_message *m)
 {
+	const struct pipeline_terms t = terms_of(r);
+
 	if (r->life != LIFE_WORKSPACE || life_diverted(r))
 		return;
 	log_event(LOG_LEVEL_INFO, "checkout_done", LOG_STR("runId", r->run_id),
@@ -299,11 +320,12 @@ judge_workspace(struct run_actor *r, const struct checkout_message *m)
 	    LOG_INT("bytes", m->size));
 	if (strcasecmp(m->sha, r->sha) != 0) {
 		life_fail(r, FAILURE_CODE_CHECKOUT_FAILED, 1,
-		    "Checkout failed: HEAD is %s instead of %s", m->sha, r->sha);
+		    CHECKOUT_FAILED_PREFIX "HEAD is %s instead of %s", m->sha, r->sha);
 		return;
 	}
 	if (!directory_is_there(r)) {
-		refuse_config(r, pipeline_no_directory(r->arena, r->config_path, r->pipeline));
+		refuse_config(
+		    r, pipeline_no_directory(r->arena, r->config_path, r->pipeline, &t));
 		return;
 	}
 	r->life = LIFE_BEGIN;
@@ -363,11 +385,31 @@ code_of(enum checkout_failure failure)
 	return code;
 }
 
-static void
-checkout_failed(struct run_actor *r, enum failure_code code, const char *message)
+/* The reason may quote a server that was given the token. */
+static const char *
+make_message(struct run_actor *r, const char *text, struct buf *out)
 {
+	size_t max = strlen(CHECKOUT_FAILED_PREFIX) + CHECKOUT_TEXT_MAX;
+
+	if (clean(r->redactor, text, strlen(text), out) < 0)
+		return NULL;
+	out->len = utf8_cut((const char *)out->data, out->len, max);
+	return buf_cstr(out);
+}
+
+static void
+checkout_failed(struct run_actor *r, enum failure_code code, const char *text)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT;
+	const char *message;
+
 	if (r->life >= LIFE_RELEASE)
 		return;
+	message = make_message(r, text, &out);
+	if (message == NULL) {
+		life_fail_internal(r, "checkout", E_NOMEM);
+		return;
+	}
 	log_event(LOG_LEVEL_WARN, "checkout_failed", LOG_STR("runId", r->run_id),
 	    LOG_STR("projectId", r->project_id), LOG_STR("errorCode", failure_code_name(code)));
 	journal_note(r, "%s", message);
@@ -403,7 +445,7 @@ on_gone(void *arg, const char *how)
 		finish(r);
 	} else if (how != NULL && r->life < LIFE_BEGIN) {
 		(void)snprintf(message, sizeof(message),
-		    "Checkout failed: its process ended unexpectedly (%s)", how);
+		    CHECKOUT_FAILED_PREFIX "its process ended unexpectedly (%s)", how);
 		checkout_failed(r, FAILURE_CODE_CHECKOUT_FAILED, message);
 	} else {
 		start(r);

@@ -275,7 +275,6 @@ recorder_free(struct recorder *r)
 	cancel_all(r, &r->reads);
 	actor_timer_free(r->retry);
 	record_free(r->desk.record);
-	redactor_free(r->desk.redactor);
 	for (size_t i = 0; i < LOG_STREAM_COUNT; i++)
 		record_stream_done(&r->desk.streams[i]);
 	free(r->desk.rows);

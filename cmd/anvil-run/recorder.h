@@ -27,11 +27,11 @@ struct recorder;
 
 /* What the jobs work on.  It belongs to the thread; the loop never looks at it. */
 struct desk {
-	const char *dir;           /* The run's directory, borrowed.            */
-	int64_t max_log_bytes;     /* runs.max_log_bytes.                       */
-	int64_t free_bytes;        /* On the disk when the store was opened; 0: not known. */
-	struct record *record;     /* Owned; NULL until a job has opened it.    */
-	struct redactor *redactor; /* Owned; NULL until a job has brought it.   */
+	const char *dir;       /* The run's directory, borrowed.            */
+	int64_t max_log_bytes; /* runs.max_log_bytes.                       */
+	int64_t free_bytes;    /* On the disk when the store was opened; 0: not known. */
+	struct record *record; /* Owned; NULL until a job has opened it.    */
+	const struct redactor *redactor; /* Borrowed; NULL until a job has brought it. */
 	struct record_stream streams[LOG_STREAM_COUNT];
 	int64_t first_ms[LOG_STREAM_COUNT]; /* Time of the oldest text in the stream, */
 	int64_t steps[LOG_STREAM_COUNT];    /* and whose it is; 0: no step's.         */

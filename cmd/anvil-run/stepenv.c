@@ -1,9 +1,11 @@
 #include "cmd/anvil-run/stepenv.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/mem.h"
 
 int
 stepenv_make(struct arena *a, const struct stepenv *e, const char *env[STEPENV_MAX])
@@ -48,8 +50,9 @@ judge_exit(const struct sandbox_result *res, const char *name, struct step_end *
 {
 	ret->passed = res->code == 0;
 	fail_with(ret, res->code, 0);
-	(void)snprintf(ret->message, sizeof(ret->message),
-	    "Step \"%s\" failed with exit code %d.", name, res->code);
+	if (!ret->passed)
+		ret->message = mem_format(
+		    "Step \"%s\" failed with exit code %d.", name, res->code);
 }
 
 static void
@@ -58,9 +61,15 @@ judge_signal(const struct sandbox_result *res, const char *name, struct step_end
 	const char *abbrev = sigabbrev_np(res->code);
 
 	fail_with(ret, 128 + res->code, res->code);
-	(void)snprintf(ret->message, sizeof(ret->message),
-	    "Step \"%s\" failed with exit code %d (signal %d, %s%s).", name, 128 + res->code,
-	    res->code, abbrev != NULL ? "SIG" : "unknown", abbrev != NULL ? abbrev : "");
+	ret->message = mem_format("Step \"%s\" failed with exit code %d (signal %d, %s%s).",
+	    name, 128 + res->code, res->code, abbrev != NULL ? "SIG" : "unknown",
+	    abbrev != NULL ? abbrev : "");
+}
+
+void
+step_end_done(struct step_end *end)
+{
+	end->message = mem_free(end->message);
 }
 
 void
@@ -73,22 +82,22 @@ step_end_judge(const struct sandbox_result *res, const char *name, const char *d
 	case SANDBOX_SIGNALED: judge_signal(res, name, ret); break;
 	case SANDBOX_NO_DIRECTORY:
 		fail_with(ret, 1, 0);
-		(void)snprintf(ret->message, sizeof(ret->message),
-		    "Step \"%s\" could not start: working directory %.512s is gone.", name,
-		    dir);
+		/* Whole, for all its length: the store cuts what it has redacted. */
+		ret->message = mem_format(
+		    "Step \"%s\" could not start: working directory %s is gone.", name, dir);
 		break;
 	case SANDBOX_BROKEN:
 		fail_with(ret, 1, 0);
 		ret->code = FAILURE_CODE_SANDBOX_FAILED;
-		(void)snprintf(ret->message, sizeof(ret->message),
-		    "Sandbox could not start: %s. %s", res->problem.reason,
-		    res->problem.remedy);
+		ret->message = mem_format("Sandbox could not start: %s. %s",
+		    res->problem.reason, res->problem.remedy);
 		break;
 	}
 	if (!res->oom || ret->passed)
 		return;
 	ret->code = FAILURE_CODE_OUT_OF_MEMORY;
-	(void)snprintf(ret->message, sizeof(ret->message),
+	free(ret->message);
+	ret->message = mem_format(
 	    "Step \"%s\" ran out of memory (limit %lld).", name, (long long)memory_bytes);
 }
 

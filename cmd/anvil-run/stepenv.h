@@ -31,9 +31,10 @@ struct step_end {
 	int passed;
 	struct record_exit exit;
 	enum failure_code code; /* Unless it passed. */
-	char message[1536];     /* The run's errorMessage. */
+	char *message; /* Owned: the run's errorMessage; NULL: it passed, or out of memory. */
 };
 
+void step_end_done(struct step_end *end);
 /* ${dir}: the working directory, for one that is gone; ${memory_bytes}: the limit. */
 void step_end_judge(const struct sandbox_result *res, const char *name, const char *dir,
     int64_t memory_bytes, struct step_end *ret);

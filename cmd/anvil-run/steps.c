@@ -52,7 +52,7 @@ static void
 on_drained(void *arg)
 {
 	struct run_actor *r = arg;
-	struct step_end end;
+	CLEANUP(step_end_done) struct step_end end = { .passed = 0 };
 
 	OBJ_CHECK(r, RUN_MAGIC);
 	r->draining = 0;
@@ -76,7 +76,8 @@ on_drained(void *arg)
 		return;
 	journal_end_step(r, end.passed, end.passed ? step_is_stored : NULL);
 	if (!end.passed)
-		life_fail(r, end.code, end.exit.code.v, "%s", end.message);
+		life_fail(r, end.code, end.exit.code.v, "%s",
+		    end.message != NULL ? end.message : "out of memory");
 	else if (r->step < r->pipeline->nsteps)
 		r->driver->prepare(r->sandbox);
 }

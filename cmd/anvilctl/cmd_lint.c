@@ -103,18 +103,18 @@ lint_run(struct ctl *ctl, const struct args *args)
 	CLEANUP(buf_done) struct buf text = BUF_INIT;
 	const struct pipeline *pipeline;
 	const struct pipeline_report *report;
-	int64_t max_seconds;
+	struct pipeline_terms terms = { .max_timeout_seconds = 0 }; /* Nothing is hidden. */
 	int r;
 
 	if (arena == NULL)
 		return ctl_fail_nomem();
-	r = max_timeout(ctl, &max_seconds);
+	r = max_timeout(ctl, &terms.max_timeout_seconds);
 	if (r == 0)
 		r = read_file(file, &text);
 	if (r != 0)
 		return r;
 	switch (pipeline_parse(arena, strcmp(file, "-") == 0 ? "<stdin>" : file,
-	    text.data != NULL ? (const char *)text.data : "", text.len, max_seconds, &pipeline,
+	    text.data != NULL ? (const char *)text.data : "", text.len, &terms, &pipeline,
 	    &report)) {
 	case 0: return print_good(ctl, file, pipeline);
 	case E_INVAL: return print_report(ctl, report);

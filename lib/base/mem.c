@@ -85,16 +85,25 @@ mem_format(const char *fmt, ...)
 {
 	va_list ap;
 	char *text;
-	int n;
 
 	va_start(ap, fmt);
+	text = mem_vformat(fmt, ap);
+	va_end(ap);
+	return text;
+}
+
+char *
+mem_vformat(const char *fmt, va_list ap)
+{
+	va_list again;
+	char *text = NULL;
+	int n;
+
+	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
-	if (n < 0 || (text = mem_alloc((size_t)n + 1)) == NULL)
-		return NULL;
-	va_start(ap, fmt);
-	(void)vsnprintf(text, (size_t)n + 1, fmt, ap);
-	va_end(ap);
+	if (n >= 0 && (text = mem_alloc((size_t)n + 1)) != NULL)
+		(void)vsnprintf(text, (size_t)n + 1, fmt, again);
+	va_end(again);
 	return text;
 }
 

@@ -7,6 +7,7 @@
 #ifndef LIB_BASE_MEM_H
 #define LIB_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -22,6 +23,7 @@ char *mem_strdup(const char *s) WARN_UNUSED;
 char *mem_strndup(const char *s, size_t n) WARN_UNUSED;
 /* Formatted copy; the caller frees. */
 char *mem_format(const char *fmt, ...) PRINTF_LIKE(1, 2) WARN_UNUSED;
+char *mem_vformat(const char *fmt, va_list ap) PRINTF_LIKE(1, 0) WARN_UNUSED;
 /* free() that returns NULL, for destructors that do. */
 void *mem_free(void *p);
 /* Overwrites ${size} bytes in a way that no compiler removes. */

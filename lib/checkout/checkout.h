@@ -30,8 +30,10 @@
 
 #define CHECKOUT_FRAME_MAX  (128 * 1024) /* Bytes of one message, either way.       */
 #define CHECKOUT_CONFIG_MAX (64 * 1024)  /* A larger config blob is never loaded.   */
-#define CHECKOUT_TEXT_MAX   512          /* Bytes of libgit2's text in a failure.   */
+#define CHECKOUT_TEXT_MAX   512          /* Bytes of libgit2's text to be shown.    */
 #define CHECKOUT_SHA_SIZE   65           /* Hexadecimal digits and a NUL.           */
+
+#define CHECKOUT_FAILED_PREFIX "Checkout failed: "
 
 /* What to check out.  Strings are borrowed.  Paths are absolute. */
 struct checkout_request {
@@ -57,7 +59,10 @@ enum checkout_kind {
 	CHECKOUT_COMMIT, /* `sha`: resolved, and in the mirror.  Answer with go on.       */
 	CHECKOUT_CONFIG, /* `config`, `size`, `text`.  Answer with workspace.             */
 	CHECKOUT_DONE,   /* `sha` is HEAD; `size` bytes received, `nfiles` files written. */
-	CHECKOUT_FAILED  /* `failure`, `text`: whole errorMessage of spec run 13.         */
+	/* `failure`, `text`: the errorMessage of spec run 13, as long as it comes: it may quote
+	 * the server, and is to be redacted before it is cut to CHECKOUT_TEXT_MAX bytes behind
+	 * the prefix. */
+	CHECKOUT_FAILED
 };
 
 enum checkout_config {

@@ -19,7 +19,7 @@
 #include "lib/base/clock.h"
 #include "lib/checkout/checkout.h"
 
-#define CO_TEXT_SIZE   4096
+#define CO_TEXT_SIZE   (96 * 1024) /* A frame has room for it; an answer of git's has 64 KiB. */
 #define CO_ORIGIN_SIZE 300
 
 /* Types of message, the first byte of a frame's body. */
@@ -79,13 +79,13 @@ struct co {
 	uint32_t nfiles;
 	/* The failure, once there is one. */
 	enum checkout_failure failure;
-	char text[CO_TEXT_SIZE];
+	char text[CO_TEXT_SIZE]; /* Neither redacted nor cut. */
 };
 
 /* fail.c: each returns an error to pass on. */
 int
 co_fail(struct co *co, enum checkout_failure failure, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* "Checkout failed: " and the reason, without the token, cut to CHECKOUT_TEXT_MAX. */
+/* CHECKOUT_FAILED_PREFIX and the reason. */
 int co_fail_reason(struct co *co, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* From errno, about ${what}; a full disk is told apart. */
 int co_fail_errno(struct co *co, const char *what);

@@ -7,31 +7,23 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/base/utf8.h"
 #include "lib/checkout/co.h"
 
 #define DISK_FULL_TEXT "The server's disk is full."
 
-static const char hidden[] = "[REDACTED]";
-
-/* The parent redacts too, but after the cut below a part of a secret would pass it. */
-static void
-hide_token(const char *token, char *text, size_t size)
+/* Nothing is cut here: the text may quote a server that knows the token, and the parent can
+ * take only whole secrets out of it. */
+static int __attribute__((format(printf, 4, 0))) fail(struct co *co,
+    enum checkout_failure failure, const char *prefix, const char *fmt, va_list ap)
 {
-	size_t n = token != NULL ? strlen(token) : 0;
-	char *at = text;
+	size_t at = (size_t)snprintf(co->text, sizeof(co->text), "%s", prefix);
+	int n = vsnprintf(co->text + at, sizeof(co->text) - at, fmt, ap);
 
-	while (n >= 6 && (at = strstr(at, token)) != NULL) {
-		size_t tail = strlen(at + n) + 1;
-		size_t room = size - (size_t)(at - text);
-
-		if (sizeof(hidden) - 1 + tail > room)
-			tail = room - (sizeof(hidden) - 1);
-		memmove(at + sizeof(hidden) - 1, at + n, tail);
-		memcpy(at, hidden, sizeof(hidden) - 1);
-		text[size - 1] = '\0';
-		at += sizeof(hidden) - 1;
-	}
+	if (n < 0 || (size_t)n >= sizeof(co->text) - at)
+		(void)snprintf(co->text + at, sizeof(co->text) - at,
+		    "for a reason that is too long to be told (%d bytes)", n);
+	co->failure = failure;
+	return E_SYS;
 }
 
 int
@@ -40,24 +32,20 @@ co_fail(struct co *co, enum checkout_failure failure, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(co->text, sizeof(co->text), fmt, ap);
+	(void)fail(co, failure, "", fmt, ap);
 	va_end(ap);
-	co->failure = failure;
 	return E_SYS;
 }
 
 int
 co_fail_reason(struct co *co, const char *fmt, ...)
 {
-	char reason[CO_TEXT_SIZE];
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(reason, sizeof(reason) - sizeof(hidden), fmt, ap);
+	(void)fail(co, CHECKOUT_CHECKOUT_FAILED, CHECKOUT_FAILED_PREFIX, fmt, ap);
 	va_end(ap);
-	hide_token(co->req.token, reason, sizeof(reason));
-	reason[utf8_cut(reason, strlen(reason), CHECKOUT_TEXT_MAX)] = '\0';
-	return co_fail(co, CHECKOUT_CHECKOUT_FAILED, "Checkout failed: %s", reason);
+	return E_SYS;
 }
 
 int

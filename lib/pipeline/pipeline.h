@@ -13,12 +13,12 @@
 #include "lib/base/arena.h"
 #include "lib/base/base.h"
 #include "lib/base/buf.h"
+#include "lib/ytree/ytree.h"
 
-#define PIPELINE_BYTES_MAX   65536 /* Of a config.                     */
-#define PIPELINE_STEPS_MAX   20
-#define PIPELINE_ISSUES_MAX  20   /* That are told one by one.        */
-#define PIPELINE_MESSAGE_MAX 4096 /* Bytes of an errorMessage.        */
-#define PIPELINE_TIMEOUT_S   720  /* Without run.timeoutSeconds.      */
+#define PIPELINE_BYTES_MAX  65536 /* Of a config.                     */
+#define PIPELINE_STEPS_MAX  20
+#define PIPELINE_ISSUES_MAX 20  /* That are told one by one.        */
+#define PIPELINE_TIMEOUT_S  720 /* Without run.timeoutSeconds.      */
 
 struct pipeline_step {
 	const char *name;    /* 1..64 bytes.    */
@@ -57,13 +57,19 @@ struct pipeline_report {
 	struct pipeline_issue issues[PIPELINE_ISSUES_MAX];
 };
 
+/* How a config is judged, and what of it is told. */
+struct pipeline_terms {
+	int64_t max_timeout_seconds;  /* >= 1.                                       */
+	struct ytree_cleaner cleaner; /* For the values and keys that a report quotes. */
+};
+
 /*
- * pipeline_parse(arena, file, text, n, max_timeout_seconds, &pipeline, &report):
+ * pipeline_parse(arena, file, text, n, terms, &pipeline, &report):
  * Judges the ${n} bytes of ${file} (its path in the repository, for the texts; copied).  0 with
- * *ret_pipeline; E_INVAL with *ret_report; or E_NOMEM.  ${max_timeout_seconds} is >= 1.
+ * *ret_pipeline; E_INVAL with *ret_report; or E_NOMEM.
  */
 int pipeline_parse(struct arena *arena, const char *file, const char *text, size_t n,
-    int64_t max_timeout_seconds, const struct pipeline **ret_pipeline,
+    const struct pipeline_terms *terms, const struct pipeline **ret_pipeline,
     const struct pipeline_report **ret_report);
 
 /* Reports for what the checkout finds out; NULL: out of memory. */
@@ -73,8 +79,8 @@ const struct pipeline_report *pipeline_not_found(struct arena *arena, const char
 /* A directory, symlink or submodule. */
 const struct pipeline_report *pipeline_not_regular(struct arena *arena, const char *file);
 /* The working directory of ${p} is no directory of the workspace. */
-const struct pipeline_report *
-pipeline_no_directory(struct arena *arena, const char *file, const struct pipeline *p);
+const struct pipeline_report *pipeline_no_directory(struct arena *arena, const char *file,
+    const struct pipeline *p, const struct pipeline_terms *terms);
 
 /* "config_invalid" or "config_not_found". */
 const char *pipeline_failure_code(const struct pipeline_report *report);
@@ -82,8 +88,8 @@ const char *pipeline_failure_code(const struct pipeline_report *report);
 size_t pipeline_report_nlines(const struct pipeline_report *report);
 /* Adds line ${i} (0: the class), without a newline.  0 or E_NOMEM. */
 int pipeline_report_line(const struct pipeline_report *report, size_t i, struct buf *out);
-/* Adds the errorMessage: all lines, at most PIPELINE_MESSAGE_MAX bytes, cut at a character
- * with `…`.  0 or E_NOMEM. */
+/* Adds all lines, for an errorMessage; whole, so that it can be redacted before it is cut.
+ * 0 or E_NOMEM. */
 int pipeline_report_message(const struct pipeline_report *report, struct buf *out);
 
 #endif

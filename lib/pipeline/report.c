@@ -4,9 +4,6 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/base/utf8.h"
-
-#define CUT_MARK "…"
 
 _Static_assert(PIPELINE_ISSUES_MAX == YTREE_ISSUES_MAX, "a report holds a whole list");
 
@@ -86,14 +83,15 @@ pipeline_not_regular(struct arena *arena, const char *file)
 }
 
 const struct pipeline_report *
-pipeline_no_directory(struct arena *arena, const char *file, const struct pipeline *p)
+pipeline_no_directory(struct arena *arena, const char *file, const struct pipeline *p,
+    const struct pipeline_terms *terms)
 {
 	CLEANUP(buf_done) struct buf dir = BUF_INIT;
 	struct pipeline_report *r = report_new(arena, PIPELINE_VALIDATION, file);
 	const char *text = NULL;
 
-	(void)ytree_put_cut(
-	    &dir, p->working_directory, strlen(p->working_directory), YTREE_VALUE_MAX);
+	(void)ytree_put_cut(&dir, &terms->cleaner, p->working_directory,
+	    strlen(p->working_directory), YTREE_VALUE_MAX);
 	if (buf_cstr(&dir) != NULL)
 		text = arena_format(arena,
 		    "expected RepoRelativePath, got \"%s\", which is no directory of the repository",
@@ -158,20 +156,10 @@ pipeline_report_line(const struct pipeline_report *r, size_t i, struct buf *out)
 int
 pipeline_report_message(const struct pipeline_report *r, struct buf *out)
 {
-	CLEANUP(buf_done) struct buf all = BUF_INIT;
-	size_t keep;
-
 	for (size_t i = 0; i < pipeline_report_nlines(r); i++) {
 		if (i > 0)
-			buf_add_byte(&all, '\n');
-		(void)pipeline_report_line(r, i, &all);
+			buf_add_byte(out, '\n');
+		(void)pipeline_report_line(r, i, out);
 	}
-	if (all.failed)
-		return E_NOMEM;
-	if (all.len <= PIPELINE_MESSAGE_MAX)
-		return buf_add(out, all.data, all.len);
-	keep = utf8_cut(
-	    (const char *)all.data, all.len, PIPELINE_MESSAGE_MAX - strlen(CUT_MARK));
-	(void)buf_add(out, all.data, keep);
-	return buf_add_str(out, CUT_MARK);
+	return out->failed ? E_NOMEM : 0;
 }

@@ -197,12 +197,12 @@ check_root(struct validation *v, const struct ytree_node *root)
 
 int
 pipeline_parse(struct arena *arena, const char *file, const char *text, size_t n,
-    int64_t max_timeout_seconds, const struct pipeline **ret_pipeline,
+    const struct pipeline_terms *terms, const struct pipeline **ret_pipeline,
     const struct pipeline_report **ret_report)
 {
-	struct ytree_issues issues = { .arena = arena };
+	struct ytree_issues issues = { .arena = arena, .cleaner = terms->cleaner };
 	struct pipeline *p = arena_alloc(arena, sizeof(*p));
-	struct validation v = { &issues, p, max_timeout_seconds };
+	struct validation v = { &issues, p, terms->max_timeout_seconds };
 	const struct pipeline_report *report;
 	struct ytree_node *root;
 	int r;
@@ -211,7 +211,7 @@ pipeline_parse(struct arena *arena, const char *file, const char *text, size_t n
 		return E_NOMEM;
 	p->depth = 1;
 	p->working_directory = ".";
-	p->timeout_seconds = min_i64(PIPELINE_TIMEOUT_S, max_timeout_seconds);
+	p->timeout_seconds = min_i64(PIPELINE_TIMEOUT_S, terms->max_timeout_seconds);
 	if (n > PIPELINE_BYTES_MAX) {
 		report = pipeline_too_big(arena, file, n);
 	} else {

@@ -12,8 +12,8 @@
 
 /* ---- texts ----------------------------------------------------------------------------- */
 
-int
-ytree_put_cut(struct buf *out, const char *p, size_t n, size_t max)
+static void
+put_clear_cut(struct buf *out, const char *p, size_t n, size_t max)
 {
 	size_t keep = utf8_cut(p, n, max);
 
@@ -35,11 +35,25 @@ ytree_put_cut(struct buf *out, const char *p, size_t n, size_t max)
 	}
 	if (keep < n)
 		buf_add_str(out, "…");
+}
+
+int
+ytree_put_cut(
+    struct buf *out, const struct ytree_cleaner *c, const char *p, size_t n, size_t max)
+{
+	CLEANUP(buf_done) struct buf clear = BUF_INIT;
+
+	if (c->fn == NULL)
+		put_clear_cut(out, p, n, max);
+	else if (c->fn(c->arg, p, n, &clear) < 0 || buf_cstr(&clear) == NULL)
+		out->failed = 1;
+	else
+		put_clear_cut(out, (const char *)clear.data, clear.len, max);
 	return out->failed ? E_NOMEM : 0;
 }
 
 int
-ytree_put_path(struct buf *out, const struct ytree_node *node)
+ytree_put_path(struct buf *out, const struct ytree_cleaner *c, const struct ytree_node *node)
 {
 	const struct ytree_node *chain[YTREE_DEPTH_MAX + 1];
 	size_t n = 0;
@@ -55,14 +69,14 @@ ytree_put_path(struct buf *out, const struct ytree_node *node)
 		} else if (at->key != NULL) {
 			if (at->parent->parent != NULL)
 				buf_add_byte(out, '.');
-			ytree_put_cut(out, at->key->text, at->key->len, YTREE_PATH_MAX);
+			ytree_put_cut(out, c, at->key->text, at->key->len, YTREE_PATH_MAX);
 		}
 	}
 	return out->failed ? E_NOMEM : 0;
 }
 
 static void
-put_value(struct buf *out, const struct ytree_node *node)
+put_value(struct buf *out, const struct ytree_cleaner *c, const struct ytree_node *node)
 {
 	int64_t number;
 
@@ -76,7 +90,7 @@ put_value(struct buf *out, const struct ytree_node *node)
 		buf_add_int(out, number);
 	} else {
 		buf_add_byte(out, '"');
-		ytree_put_cut(out, node->text, node->len, YTREE_VALUE_MAX);
+		ytree_put_cut(out, c, node->text, node->len, YTREE_VALUE_MAX);
 		buf_add_byte(out, '"');
 	}
 }
@@ -148,7 +162,7 @@ ytree_report(struct ytree_issues *l, enum ytree_class class, const struct ytree_
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	buf_add_str(&text, line);
-	ytree_put_path(&path, node);
+	ytree_put_path(&path, &l->cleaner, node);
 	insert(l, class, node, &path, &text);
 }
 
@@ -165,8 +179,8 @@ ytree_expected(struct ytree_issues *l, const struct ytree_node *node, const char
 		return;
 	}
 	buf_printf(&text, "expected %s, got ", type);
-	put_value(&text, node);
-	ytree_put_path(&path, node);
+	put_value(&text, &l->cleaner, node);
+	ytree_put_path(&path, &l->cleaner, node);
 	insert(l, YTREE_RULE, node, &path, &text);
 }
 
@@ -180,7 +194,7 @@ ytree_missing(struct ytree_issues *l, const struct ytree_node *map, const char *
 		leave_out(l, YTREE_RULE);
 		return;
 	}
-	ytree_put_path(&path, map);
+	ytree_put_path(&path, &l->cleaner, map);
 	if (path.len > 0)
 		buf_add_byte(&path, '.');
 	buf_add_str(&path, key);
@@ -255,12 +269,12 @@ report_unknown(struct ytree_issues *l, const struct ytree_node *value, const cha
 		return;
 	}
 	buf_add_str(&text, "unknown key \"");
-	ytree_put_cut(&text, value->key->text, value->key->len, YTREE_VALUE_MAX);
+	ytree_put_cut(&text, &l->cleaner, value->key->text, value->key->len, YTREE_VALUE_MAX);
 	buf_add_byte(&text, '"');
 	meant = nearest(value->key, known, nknown);
 	if (meant != NULL)
 		buf_printf(&text, " (did you mean \"%s\"?)", meant);
-	ytree_put_path(&path, value);
+	ytree_put_path(&path, &l->cleaner, value);
 	insert(l, YTREE_RULE, value->key, &path, &text);
 }
 

@@ -146,7 +146,8 @@ report_duplicate(struct builder *b, const struct ytree_node *value)
 	CLEANUP(buf_done) struct buf key = BUF_INIT;
 	struct ytree_node where = *value;
 
-	(void)ytree_put_cut(&key, value->key->text, value->key->len, YTREE_VALUE_MAX);
+	(void)ytree_put_cut(
+	    &key, &b->issues->cleaner, value->key->text, value->key->len, YTREE_VALUE_MAX);
 	if (buf_cstr(&key) == NULL) {
 		b->issues->failed = 1;
 		return;
@@ -256,19 +257,23 @@ new_node(struct builder *b, enum ytree_kind kind, const yaml_mark_t *mark)
 	return node;
 }
 
+/* ${mark}: the signs before ${name}, which are part of what stands in the text. */
 static void
-report_property(
-    struct builder *b, const struct ytree_node *node, const char *what, const char *name)
+report_property(struct builder *b, const struct ytree_node *node, const char *what,
+    const char *mark, const char *name)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT;
+	const char *whole = arena_format(b->arena, "%s%s", mark, name);
 
-	(void)ytree_put_cut(&text, name, strlen(name), YTREE_VALUE_MAX);
-	if (buf_cstr(&text) == NULL) {
+	if (whole != NULL)
+		(void)ytree_put_cut(&text, &b->issues->cleaner, whole, strlen(whole),
+		    strlen(mark) + YTREE_VALUE_MAX);
+	if (whole == NULL || buf_cstr(&text) == NULL) {
 		b->issues->failed = 1;
 		return;
 	}
 	ytree_report(
-	    b->issues, YTREE_YAML, node, "%s%s is not allowed", what, (const char *)text.data);
+	    b->issues, YTREE_YAML, node, "%s %s is not allowed", what, (const char *)text.data);
 }
 
 /* Anchor and tag of a node that has been attached, so that its path is known. */
@@ -280,13 +285,13 @@ check_properties(struct builder *b, const struct ytree_node *node, const yaml_ch
 	size_t core = strlen(CORE_TAGS);
 
 	if (anchor != NULL)
-		report_property(b, node, "anchor &", (const char *)anchor);
+		report_property(b, node, "anchor", "&", (const char *)anchor);
 	if (name == NULL)
 		return;
 	if (strncmp(name, CORE_TAGS, core) == 0)
-		report_property(b, node, "tag !!", name + core);
+		report_property(b, node, "tag", "!!", name + core);
 	else
-		report_property(b, node, "tag ", name);
+		report_property(b, node, "tag", "", name);
 }
 
 /* libyaml forgets the tag "!" of a scalar; its place in the text still shows it. */
@@ -331,7 +336,7 @@ on_alias(struct builder *b, const yaml_event_t *ev)
 	if (node == NULL)
 		return E_NOMEM;
 	attach(b, node);
-	report_property(b, node, "alias *", (const char *)ev->data.alias.anchor);
+	report_property(b, node, "alias", "*", (const char *)ev->data.alias.anchor);
 	return 0;
 }
 

@@ -54,10 +54,23 @@ struct ytree_issue {
 	const char *text;
 };
 
+/*
+ * Takes out of what is quoted in an issue what its readers must not see: adds the rest of
+ * ${p} to ${out}.  0 or E_NOMEM.  A quotation goes through it whole, before it is escaped and
+ * cut: of what lies across a cut nobody could tell afterwards what it was.  `fn` NULL: all
+ * may be seen.
+ */
+typedef int ytree_clean_fn(const void *arg, const char *p, size_t n, struct buf *out);
+struct ytree_cleaner {
+	ytree_clean_fn *fn;
+	const void *arg;
+};
+
 /* The first YTREE_ISSUES_MAX issues by position; `nmore` were found besides.  Zeroed but for
- * `arena` before use. */
+ * `arena` and `cleaner` before use. */
 struct ytree_issues {
 	struct arena *arena;
+	struct ytree_cleaner cleaner;
 	struct ytree_issue at[YTREE_ISSUES_MAX];
 	size_t n, nmore;
 	size_t nyaml; /* How many of all are of class YTREE_YAML.                       */
@@ -100,10 +113,12 @@ int ytree_int(const struct ytree_node *node, int64_t *ret);
 
 /* ---- texts, for those who format issues ------------------------------------------------- */
 
-/* Adds at most ${max} bytes of ${p} and `…` when there were more, controls escaped, so that it
- * stays on one line.  0 or E_NOMEM. */
-int ytree_put_cut(struct buf *out, const char *p, size_t n, size_t max);
+/* Adds at most ${max} bytes of what ${c} leaves of ${p}, and `…` when there were more, controls
+ * escaped, so that it stays on one line.  0 or E_NOMEM. */
+int ytree_put_cut(
+    struct buf *out, const struct ytree_cleaner *c, const char *p, size_t n, size_t max);
 /* Adds the path of ${node}.  0 or E_NOMEM. */
-int ytree_put_path(struct buf *out, const struct ytree_node *node);
+int
+ytree_put_path(struct buf *out, const struct ytree_cleaner *c, const struct ytree_node *node);
 
 #endif

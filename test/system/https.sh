@@ -65,6 +65,7 @@ nginx_conf() {
 			ssl_certificate_key $T/tls/server.key;
 			$(nginx_location /)
 			$(nginx_location /private/ "auth_basic git; auth_basic_user_file $T/nginx/passwords;")
+			${NGINX_MORE-}
 			location /moved/ { return 302 https://127.0.0.1:$HTTPS_PORT/repo\$is_args\$args; }
 		}
 		server {
@@ -78,7 +79,7 @@ nginx_conf() {
 	END
 }
 
-# https_server: serves the repositories below $T/served at https://localhost:$HTTPS_PORT/, those
+# https_server: with what $NGINX_MORE adds to nginx's configuration, serves the repositories below $T/served at https://localhost:$HTTPS_PORT/, those
 # below $T/served/private to the user oauth2 with the password $GIT_TOKEN alone.  $CA_FILE is
 # the authority behind it; the server at $STRANGE_PORT has a certificate of another one.
 https_server() {

@@ -49,6 +49,7 @@ struct fix {
 	struct actor *a;
 	struct recorder *rec;
 	struct output *out;
+	struct redactor *redactor;
 	int drained;
 	/* What a read of the log has brought. */
 	int reading;
@@ -80,8 +81,7 @@ errand_done(struct job *j, int err)
 static int
 claim_work(struct job *j, struct desk *d)
 {
-	(void)j;
-	assert_int_equal(redactor_new("o 0000000-token", 15, &d->redactor), 0);
+	d->redactor = ((struct errand *)j)->f->redactor;
 	assert_int_equal(desk_open(d), 0);
 	return record_claim(d->record, &claim, 1);
 }
@@ -125,6 +125,7 @@ setup(void **state)
 	assert_non_null(f->rec);
 	f->out = output_new(f->a, f->rec, &ops, f);
 	assert_non_null(f->out);
+	assert_int_equal(redactor_new("o 0000000-token", 15, &f->redactor), 0);
 	post(f, JOB_STATE, claim_work);
 	*state = f;
 	return 0;
@@ -137,6 +138,7 @@ teardown(void **state)
 
 	output_free(f->out);
 	recorder_free(f->rec);
+	redactor_free(f->redactor);
 	actor_free(f->a);
 	scratch_free(f->dir);
 	buf_done(&f->text);

@@ -64,16 +64,26 @@ an_environment_without_memory_is_none(void **state)
 
 /* ---- ends ---- */
 
+static struct step_end last; /* Of judge(). */
+
+static int
+forget_last(void **state)
+{
+	(void)state;
+	step_end_done(&last);
+	return 0;
+}
+
 static struct step_end
 judge(enum sandbox_end end, int code, int oom)
 {
 	struct sandbox_result res = { .end = end, .code = code, .oom = oom };
-	struct step_end ret;
 
 	(void)snprintf(res.problem.reason, sizeof(res.problem.reason), "no room");
 	(void)snprintf(res.problem.remedy, sizeof(res.problem.remedy), "Make some.");
-	step_end_judge(&res, "test", "sub/dir", 4096, &ret);
-	return ret;
+	step_end_done(&last);
+	step_end_judge(&res, "test", "sub/dir", 4096, &last);
+	return last;
 }
 
 static void
@@ -84,6 +94,7 @@ status_0_passes_and_any_other_fails(void **state)
 	(void)state;
 	assert_true(e.passed);
 	assert_int_equal(e.exit.code.v, 0);
+	assert_null(e.message);
 	e = judge(SANDBOX_EXITED, 255, 0);
 	assert_false(e.passed);
 	assert_int_equal(e.exit.code.v, 255);
@@ -132,6 +143,22 @@ memory_counts_only_for_a_step_that_failed(void **state)
 	assert_true(judge(SANDBOX_EXITED, 0, 1).passed);
 }
 
+/* A part of a secret that is left at a cut could not be told from other text. */
+static void
+a_long_directory_is_told_whole(void **state)
+{
+	struct sandbox_result res = { .end = SANDBOX_NO_DIRECTORY };
+	char dir[8192];
+
+	(void)state;
+	memset(dir, 'd', sizeof(dir) - 1);
+	dir[sizeof(dir) - 1] = '\0';
+	step_end_done(&last);
+	step_end_judge(&res, "test", dir, 0, &last);
+	assert_non_null(strstr(last.message, dir));
+	assert_non_null(strstr(last.message, "d is gone."));
+}
+
 /* ---- leftovers ---- */
 
 static void
@@ -169,10 +196,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_environment_is_the_contract_and_no_more),
 		cmocka_unit_test(an_environment_without_memory_is_none),
-		cmocka_unit_test(status_0_passes_and_any_other_fails),
-		cmocka_unit_test(a_signal_is_named_and_counts_from_128),
-		cmocka_unit_test(a_step_that_could_not_start_says_why),
-		cmocka_unit_test(memory_counts_only_for_a_step_that_failed),
+		cmocka_unit_test_teardown(status_0_passes_and_any_other_fails, forget_last),
+		cmocka_unit_test_teardown(a_signal_is_named_and_counts_from_128, forget_last),
+		cmocka_unit_test_teardown(a_step_that_could_not_start_says_why, forget_last),
+		cmocka_unit_test_teardown(
+		    memory_counts_only_for_a_step_that_failed, forget_last),
+		cmocka_unit_test_teardown(a_long_directory_is_told_whole, forget_last),
 		cmocka_unit_test(leftovers_are_counted_and_ten_are_named),
 	};
 

@@ -120,6 +120,18 @@ run_backend(const struct server *sv, FILE *f, const struct request *q, const cha
 	(void)pclose(in);
 }
 
+/* What git shows of a server that has something to say: a line of any length. */
+static void
+say_error(FILE *f, int nbytes)
+{
+	(void)fprintf(f,
+	    "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement\r\n"
+	    "Connection: close\r\n\r\n001e# service=git-upload-pack\n0000%04xERR ",
+	    nbytes + 8);
+	for (int i = 0; i < nbytes; i++)
+		(void)putc(i < nbytes - 1 ? 'x' : '!', f);
+}
+
 static void
 serve_request(const struct server *sv, FILE *f, const struct request *q)
 {
@@ -134,6 +146,8 @@ serve_request(const struct server *sv, FILE *f, const struct request *q)
 		run_backend(sv, f, q, q->path + 8);
 	} else if (strncmp(q->path, "/private/", 9) == 0) {
 		answer(f, "401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n");
+	} else if (strncmp(q->path, "/says/", 6) == 0) {
+		say_error(f, atoi(q->path + 6));
 	} else if (strncmp(q->path, "/forbidden/", 11) == 0) {
 		answer(f, "403 Forbidden", "");
 	} else if (strncmp(q->path, "/to-host/", 9) == 0) {
@@ -324,6 +338,25 @@ wrong_and_missing_credentials_are_told_apart(void **state)
 	    CHECKOUT_CHECKOUT_FAILED, "Checkout failed: unexpected http status code: 404");
 }
 
+/* The parent redacts it before anything is cut. */
+static void
+what_the_server_says_is_told_whole(void **state)
+{
+	const struct server *sv = *state;
+
+	for (size_t n = 600; n < 65536; n += 60000) {
+		char path[32];
+
+		(void)snprintf(path, sizeof(path), "/says/%zu/src", n);
+		go(sv, path, TOKEN, NULL);
+		assert_int_equal(r.failure, CHECKOUT_CHECKOUT_FAILED);
+		assert_true(r.text.len > n);
+		assert_int_equal(r.text.data[r.text.len - 1], '!');
+		assert_int_equal(
+		    strncmp((char *)r.text.data, "Checkout failed: remote error: xxx", 34), 0);
+	}
+}
+
 static void
 redirect_elsewhere_is_not_followed(void **state)
 {
@@ -369,6 +402,7 @@ main(void)
 		TEST(private_repository_is_fetched_with_the_token),
 		TEST(single_commit_is_fetched_over_http),
 		TEST(wrong_and_missing_credentials_are_told_apart),
+		TEST(what_the_server_says_is_told_whole),
 		TEST(redirect_elsewhere_is_not_followed),
 		TEST(redirect_on_the_same_server_is_followed),
 		TEST(server_that_is_not_there_is_said),

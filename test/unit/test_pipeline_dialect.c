@@ -35,9 +35,10 @@ free_arena(void **state)
 static int
 parse(const char *text, size_t n, const struct pipeline_report **ret_report)
 {
+	static const struct pipeline_terms terms = { .max_timeout_seconds = 3600 };
 	const struct pipeline *p;
 
-	return pipeline_parse(arena, FILE_NAME, text, n, 3600, &p, ret_report);
+	return pipeline_parse(arena, FILE_NAME, text, n, &terms, &p, ret_report);
 }
 
 static void

@@ -20,6 +20,7 @@
 #define WITH_CHECKOUT(line) "version: 1\ncheckout:\n" line "run: {steps: []}\n"
 
 static struct arena *arena;
+static const struct pipeline_terms terms = { .max_timeout_seconds = MAX_S };
 
 static int
 make_arena(void **state)
@@ -43,7 +44,7 @@ accepted(const char *text)
 	const struct pipeline *p = NULL;
 	const struct pipeline_report *report = NULL;
 	CLEANUP(buf_done) struct buf why = BUF_INIT;
-	int r = pipeline_parse(arena, FILE_NAME, text, strlen(text), MAX_S, &p, &report);
+	int r = pipeline_parse(arena, FILE_NAME, text, strlen(text), &terms, &p, &report);
 
 	if (r != 0) {
 		assert_int_equal(pipeline_report_message(report, &why), 0);
@@ -60,7 +61,8 @@ refused(const char *text, const char *issues)
 	const struct pipeline_report *report = NULL;
 	CLEANUP(buf_done) struct buf message = BUF_INIT;
 
-	if (pipeline_parse(arena, FILE_NAME, text, strlen(text), MAX_S, &p, &report) != E_INVAL)
+	if (pipeline_parse(arena, FILE_NAME, text, strlen(text), &terms, &p, &report) !=
+	    E_INVAL)
 		fail_msg("accepted: %s", text);
 	assert_null(p);
 	assert_int_equal(report->class, PIPELINE_VALIDATION);
@@ -82,8 +84,9 @@ what_is_absent_has_its_default(void **state)
 	assert_int_equal(p->directory_line, 0);
 	assert_int_equal(p->timeout_seconds, 720);
 	assert_int_equal(p->nsteps, 0);
-	assert_int_equal(pipeline_parse(arena, FILE_NAME, "version: 1\nrun: {steps: []}", 27,
-			     60, &p, &report),
+	assert_int_equal(
+	    pipeline_parse(arena, FILE_NAME, "version: 1\nrun: {steps: []}", 27,
+		&(struct pipeline_terms) { .max_timeout_seconds = 60 }, &p, &report),
 	    0);
 	assert_int_equal(p->timeout_seconds, 60);
 }
@@ -199,7 +202,7 @@ the_working_directory_stays_in_the_repository(void **state)
 
 		(void)snprintf(text, sizeof(text), "%s%s\"\n", head, bad[i]);
 		assert_int_equal(
-		    pipeline_parse(arena, FILE_NAME, text, strlen(text), MAX_S, &p, &report),
+		    pipeline_parse(arena, FILE_NAME, text, strlen(text), &terms, &p, &report),
 		    E_INVAL);
 		assert_string_equal(report->issues[0].path, "run.workingDirectory");
 		assert_int_equal(report->issues[0].line, 4);
@@ -377,7 +380,7 @@ every_failed_allocation_is_told(void **state)
 
 			mem_fault_arm(n);
 			r = pipeline_parse(
-			    a, FILE_NAME, texts[i], strlen(texts[i]), MAX_S, &p, &report);
+			    a, FILE_NAME, texts[i], strlen(texts[i]), &terms, &p, &report);
 			if (!mem_fault_hit())
 				break;
 			assert_int_equal(r, E_NOMEM);

@@ -190,16 +190,18 @@ near_keys_are_suggested_and_others_are_not(void **state)
 static void
 cut_texts_stay_on_one_line(void **state)
 {
+	static const struct ytree_cleaner none;
 	CLEANUP(buf_done) struct buf out = BUF_INIT;
 
 	(void)state;
-	assert_int_equal(ytree_put_cut(&out, "a\n\t\x7f\xc2\x85\xe2\x80\xa8z", 10, 64), 0);
+	assert_int_equal(
+	    ytree_put_cut(&out, &none, "a\n\t\x7f\xc2\x85\xe2\x80\xa8z", 10, 64), 0);
 	assert_string_equal(buf_cstr(&out), "a\\n\\t\\u007f\\u0085\\u2028z");
 	buf_reset(&out);
-	assert_int_equal(ytree_put_cut(&out, "\xc3\xbc\xc3\xbc", 4, 3), 0);
+	assert_int_equal(ytree_put_cut(&out, &none, "\xc3\xbc\xc3\xbc", 4, 3), 0);
 	assert_string_equal(buf_cstr(&out), "\xc3\xbc…");
 	buf_reset(&out);
-	assert_int_equal(ytree_put_cut(&out, "a\xff", 2, 64), 0);
+	assert_int_equal(ytree_put_cut(&out, &none, "a\xff", 2, 64), 0);
 	assert_string_equal(buf_cstr(&out), "a\xef\xbf\xbd");
 }
 
