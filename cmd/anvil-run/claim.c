@@ -148,12 +148,20 @@ begin_store(struct run_actor *r)
 	char lines[1024] = "";
 
 	r->life = LIFE_STORE;
+	r->store_begun = 1;
 	open_sandbox(r);
 	if (r->sandbox != NULL)
 		r->driver->describe(r->sandbox, lines, sizeof(lines));
 	journal_claim(r, lines[0] != '\0' ? lines : NULL, has_store, has_ended_before);
 	if (fresh && r->sandbox != NULL && r->token_error == 0 && r->cancel_at_ms == 0)
 		life_checkout(r);
+}
+
+void
+claim_store_alone(struct run_actor *r, void (*then)(struct run_actor *r))
+{
+	r->store_begun = 1;
+	journal_claim(r, NULL, then, has_ended_before);
 }
 
 /* ---- row 1: the claim ---- */

@@ -156,6 +156,13 @@ tear_down(struct run_actor *r)
 /* ---- a release ---- */
 
 static void
+goes_to_its_end(struct run_actor *r)
+{
+	r->life = LIFE_FINISH;
+	advance(r);
+}
+
+static void
 on_released(void *arg, enum lease_verdict v, const char *reason)
 {
 	struct run_actor *r = arg;
@@ -168,9 +175,13 @@ on_released(void *arg, enum lease_verdict v, const char *reason)
 		leave(r, EXIT_SETTLED);
 		return;
 	case LEASE_REFUSED_CANCEL:
-		r->life = LIFE_FINISH;
 		if (r->cancel_at_ms == 0)
 			r->cancel_at_ms = clock_wall_ms();
+		if (!r->store_begun) {
+			claim_store_alone(r, goes_to_its_end);
+			return;
+		}
+		r->life = LIFE_FINISH;
 		break;
 	default:
 		r->life = LIFE_FINISH;

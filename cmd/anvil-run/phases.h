@@ -14,6 +14,9 @@
 
 extern const struct lease_ops claim_lease_ops;
 
+/* A run that was not given back, though it has no store yet, gets one to end in. */
+void claim_store_alone(struct run_actor *r, void (*then)(struct run_actor *r));
+
 /* ---- life.c ---- */
 
 extern const struct git_ops life_git_ops;

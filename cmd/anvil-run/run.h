@@ -137,6 +137,7 @@ struct run_actor {
 	struct sandbox_problem problem; /* Why there is no sandbox. */
 	int64_t cancel_at_ms;           /* 0: no cancel was requested. */
 	int cancel_told;                /* The store has been told, and the processes. */
+	int store_begun;                /* The store has been asked to say `starting`. */
 	int releasing;
 	int keyless; /* Released for want of a key. */
 	int lost;

@@ -286,6 +286,12 @@ an_ended_run_is_served(void **state)
 	assert_int_equal(run_rig_wait(g), 0);
 }
 
+static int
+is_connected(struct run_rig *g)
+{
+	return g->channel != NULL;
+}
+
 static void
 a_shard_that_was_away_hears_of_the_end(void **state)
 {
@@ -293,10 +299,12 @@ a_shard_that_was_away_hears_of_the_end(void **state)
 	CLEANUP_FREE char *events = NULL;
 
 	g->heartbeat_ms = 50;
-	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "sleep 0.5")));
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", RIG_WAITS)));
 	run_rig_start(g);
 	run_rig_until(g, runs);
 	run_rig_restart_shard(g);
+	run_rig_until(g, is_connected);
+	run_rig_let_go(g);
 	assert_int_equal(run_rig_wait(g), 0);
 	assert_int_equal(g->end.status, RUN_STATUS_PASSED);
 	assert_int_equal(g->nclaims, 1);
@@ -381,15 +389,53 @@ a_release_that_a_cancel_forbids_ends_canceled(void **state)
 	assert_int_equal(g->end.status, RUN_STATUS_CANCELED);
 }
 
+static int
+asks(struct run_rig *g)
+{
+	return g->nclaims > 0;
+}
+
+/* Nothing of it was stored by then: it gets a store to be canceled in. */
+static void
+a_refused_release_before_the_store_ends_canceled(void **state)
+{
+	struct run_rig *g = *state;
+
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo never")));
+	g->refuse_release = 1;
+	g->fail_claims = 2;
+	run_rig_start(g);
+	run_rig_until(g, asks);
+	assert_int_equal(kill(g->pid, SIGTERM), 0);
+	assert_int_equal(run_rig_wait(g), 0);
+	assert_int_equal(g->nreleases, 1);
+	assert_int_equal(g->end.status, RUN_STATUS_CANCELED);
+	assert_false(run_rig_said(g, "never"));
+}
+
+static void
+a_refused_release_for_want_of_a_key_ends_canceled(void **state)
+{
+	struct run_rig *g = *state;
+
+	run_rig_seal(g, "joe:s3cret-token-of-the-test", 2);
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo never")));
+	g->refuse_release = 1;
+	run_rig_expect(g, 0);
+	assert_int_equal(g->nreleases, 1);
+	assert_int_equal(g->end.status, RUN_STATUS_CANCELED);
+}
+
 static void
 a_run_that_has_begun_a_step_is_not_given_back(void **state)
 {
 	struct run_rig *g = *state;
 
-	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "sleep 0.3")));
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", RIG_WAITS)));
 	run_rig_start(g);
 	run_rig_until(g, runs);
 	assert_int_equal(kill(g->pid, SIGTERM), 0);
+	run_rig_let_go(g);
 	assert_int_equal(run_rig_wait(g), 0);
 	assert_int_equal(g->nreleases, 0);
 	assert_int_equal(g->end.status, RUN_STATUS_PASSED);
@@ -457,6 +503,12 @@ main(int argc, char *argv[])
 		    a_cancel_ends_a_checkout_that_waits, run_rig_setup, run_rig_teardown),
 		cmocka_unit_test_setup_teardown(a_release_that_a_cancel_forbids_ends_canceled,
 		    run_rig_setup, run_rig_teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_refused_release_before_the_store_ends_canceled, run_rig_setup,
+		    run_rig_teardown),
+		cmocka_unit_test_setup_teardown(
+		    a_refused_release_for_want_of_a_key_ends_canceled, run_rig_setup,
+		    run_rig_teardown),
 		cmocka_unit_test_setup_teardown(a_run_that_has_begun_a_step_is_not_given_back,
 		    run_rig_setup, run_rig_teardown),
 		cmocka_unit_test_setup_teardown(a_checkout_that_waits_too_long_is_a_timeout,

@@ -19,7 +19,6 @@
 
 #define VIEWERS_MAX 8
 /* A step that goes on when the test says so. */
-#define STEP_WAITS    "while [ ! -e $HOME/go ]; do sleep 0.02; done"
 #define MIB           ((size_t)1 << 20)
 #define SUBSCRIPTIONS 256
 
@@ -128,14 +127,6 @@ has_printed(struct run_rig *g)
 	return access(path, F_OK) == 0;
 }
 
-static void
-let_go(const struct run_rig *g)
-{
-	CLEANUP_FREE char *path = mem_format("%s/runs/%s/home/go", g->data, g->run_id);
-
-	assert_int_equal(io_write_file(AT_FDCWD, path, "", 0, 0644), 0);
-}
-
 /* The run has exited, which it does after 2 s at most: who had no time until then goes on
  * with the store. */
 static void
@@ -197,7 +188,7 @@ who_comes_later_sees_what_was_and_what_comes(void **state)
 	struct run_rig *g = *state;
 	struct run_viewer *first = viewer(g), *second;
 
-	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo early; " STEP_WAITS "; echo late")));
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo early; " RIG_WAITS "; echo late")));
 	run_viewer_join(first);
 	run_rig_start(g);
 	WAIT_FOR(g, first, .step = 1, .ends = "early\n");
@@ -206,7 +197,7 @@ who_comes_later_sees_what_was_and_what_comes(void **state)
 	WAIT_FOR(g, second, .nstates = 2);
 	assert_int_equal(second->status, RUN_STATUS_RUNNING);
 	assert_trail(second, "sls", "");
-	let_go(g);
+	run_rig_let_go(g);
 	wait_for_exit(g);
 	wait_for_ends(g);
 	assert_trail(second, "sls", "se");
@@ -245,7 +236,7 @@ a_run_that_died_goes_on_to_its_conclusion(void **state)
 	struct run_rig *g = *state;
 	struct run_viewer *v = viewer(g);
 
-	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo a; " STEP_WAITS)));
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo a; " RIG_WAITS)));
 	run_viewer_join(v);
 	run_rig_start(g);
 	WAIT_FOR(g, v, .step = 1, .ends = "a\n");
@@ -288,8 +279,8 @@ all_lines_of_a_step_come_before_its_end(void **state)
 /* ---- how they take it ---- */
 
 /* Prints more than a window and the hot tail, waits, and prints a last line. */
-#define MUCH                                                                                    \
-	"head -c 8000000 /dev/zero | tr '\\0' x; echo; echo whole > $HOME/printed; " STEP_WAITS \
+#define MUCH                                                                                   \
+	"head -c 8000000 /dev/zero | tr '\\0' x; echo; echo whole > $HOME/printed; " RIG_WAITS \
 	"; echo last"
 
 static void
@@ -304,7 +295,7 @@ who_never_acknowledges_gets_a_mebibyte_and_holds_up_nobody(void **state)
 	run_viewer_join(good);
 	run_rig_start(g);
 	WAIT_FOR(g, silent, .bytes = MIB / 2);
-	let_go(g);
+	run_rig_let_go(g);
 	wait_for_exit(g);
 	assert_true(silent->text.len <= MIB);
 	assert_int_equal(silent->ngaps, 0);
@@ -331,7 +322,7 @@ who_acknowledges_late_goes_on_behind_a_gap(void **state)
 	run_rig_until(g, has_printed);
 	v->silent = 0;
 	run_viewer_ack(v);
-	let_go(g);
+	run_rig_let_go(g);
 	wait_for_exit(g);
 	wait_for_ends(g);
 	/* The step may have been ahead of the store by then, and so is the store of a viewer. */
@@ -376,7 +367,7 @@ a_viewer_that_is_killed_disturbs_nobody(void **state)
 	pid_t pid;
 	char c;
 
-	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo a; " STEP_WAITS "; echo b")));
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo a; " RIG_WAITS "; echo b")));
 	run_viewer_join(v);
 	run_rig_start(g);
 	WAIT_FOR(g, v, .step = 1, .ends = "a\n");
@@ -398,7 +389,7 @@ a_viewer_that_is_killed_disturbs_nobody(void **state)
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	io_close(&fds[0]);
-	let_go(g);
+	run_rig_let_go(g);
 	wait_for_exit(g);
 	wait_for_ends(g);
 	assert_text(g, v, 1);
@@ -411,7 +402,7 @@ an_unsubscribed_viewer_hears_no_more(void **state)
 	struct run_viewer *gone = viewer(g), *v = viewer(g);
 	int nmessages;
 
-	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo a; " STEP_WAITS "; echo b")));
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo a; " RIG_WAITS "; echo b")));
 	run_viewer_join(gone);
 	run_viewer_join(v);
 	run_rig_start(g);
@@ -422,7 +413,7 @@ an_unsubscribed_viewer_hears_no_more(void **state)
 	/* The answers come behind what was on its way. */
 	WAIT_FOR(g, gone, .nunsubscribed = 2);
 	nmessages = gone->nmessages;
-	let_go(g);
+	run_rig_let_go(g);
 	wait_for_exit(g);
 	assert_true(v->nmessages > 0);
 	assert_int_equal(gone->nmessages, nmessages);
@@ -434,7 +425,7 @@ there_is_a_last_subscription(void **state)
 	struct run_rig *g = *state;
 	struct run_viewer *v = viewer(g);
 
-	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", STEP_WAITS)));
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", RIG_WAITS)));
 	run_viewer_join(v);
 	run_rig_start(g);
 	WAIT_FOR(g, v, .step = 1, .ends = "Step 1/1: one\n");
@@ -449,7 +440,7 @@ there_is_a_last_subscription(void **state)
 	WAIT_FOR(g, v, .nunsubscribed = 1);
 	run_viewer_subscribe(v);
 	WAIT_FOR(g, v, .nsubscriptions = SUBSCRIPTIONS + 1);
-	let_go(g);
+	run_rig_let_go(g);
 	wait_for_exit(g);
 	wait_for_ends(g);
 }

@@ -583,6 +583,16 @@ run_rig_ask(struct run_rig *g, struct run_get_detail_detail *ret, struct buf *re
 }
 
 void
+run_rig_let_go(const struct run_rig *g)
+{
+	CLEANUP_FREE char *path = mem_format("%s/runs/%s/home/go", g->data, g->run_id);
+	CLEANUP(io_closep)
+	int fd = path != NULL ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	must(fd >= 0);
+}
+
+void
 run_rig_restart_shard(struct run_rig *g)
 {
 	g->channel = NULL;

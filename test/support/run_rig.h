@@ -1,8 +1,9 @@
 /*
  * test/support/run_rig.h -- a real anvil-run against a shard that a test plays.
  *
- * The rig is the supervisor as well, as far as a run needs one.  The shard answers as the test has set it up and writes down what it was told.  bwrap refuses
- * root, so a rig made by root becomes nobody first, for good.
+ * The rig is the supervisor as well, as far as a run needs one.  The shard answers as the test
+ * has set it up and writes down what it was told.  bwrap refuses root, so a rig made by root
+ * becomes nobody first, for good.
  */
 #ifndef TEST_SUPPORT_RUN_RIG_H
 #define TEST_SUPPORT_RUN_RIG_H
@@ -20,6 +21,8 @@
 /* RIG_CONFIG(RIG_STEP("name", "command") ...): an .anvil.yml; both are plain YAML. */
 #define RIG_STEP(name, command) "    - name: " name "\n      run: " command "\n"
 #define RIG_CONFIG(steps)       "version: 1\nrun:\n  steps:\n" steps
+/* Part of a command: waits until run_rig_let_go(). */
+#define RIG_WAITS "while [ ! -e $HOME/go ]; do sleep 0.02; done"
 
 struct run_rig {
 	char *dir; /* Owned; data/, run/ and repo/ are beneath it. */
@@ -103,6 +106,8 @@ void run_rig_expect(struct run_rig *g, int status);
 /* The checkout of the run waits while it is held. */
 void run_rig_hold_mirror(struct run_rig *g);
 void run_rig_free_mirror(struct run_rig *g);
+/* A step that has got to RIG_WAITS goes on; the run has a home by then. */
+void run_rig_let_go(const struct run_rig *g);
 /* The shard goes, with every connection, and comes back. */
 void run_rig_restart_shard(struct run_rig *g);
 /* Seals ${token} for the project as version 1 and gives the run the keys of ${given}, made of
