@@ -37,7 +37,7 @@ static int
 serve(struct supervisor *s)
 {
 	char why[STARTUP_WHY_SIZE] = "supervisor.db cannot be read";
-	int r = startup_recover(s);
+	int r = startup_recover(s, why);
 
 	if (r == 0)
 		r = startup_listen(s, why);

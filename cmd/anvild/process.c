@@ -225,25 +225,37 @@ process_start_resident(struct supervisor *s, const struct process_id *id,
 	return 0;
 }
 
+/* The pid may be another process's by now; the descriptor was opened first, so what the start
+ * time says holds for it.  Whoever cannot be looked at is not gone for that. */
+static int
+open_born(const struct process_birth *birth, int *ret_pidfd)
+{
+	uint64_t ticks;
+	int r;
+
+	*ret_pidfd = io_pidfd_open(birth->pid);
+	if (*ret_pidfd < 0)
+		return errno == ESRCH || errno == EINVAL ? E_NOENT : err_from_errno(errno);
+	r = io_proc_start_time(birth->pid, &ticks);
+	return r == 0 && ticks != birth->start_ticks ? E_NOENT : r;
+}
+
 int
 process_adopt(struct supervisor *s, const struct process_id *id,
     const struct process_birth *birth, const struct process_owner *owner, struct process **ret)
 {
 	struct process *p = process_new(s, id, owner);
-	uint64_t ticks;
+	int r;
 
 	if (p == NULL)
 		return E_NOMEM;
 	p->adopted = 1;
 	p->started_ms = birth->at_ms;
 	p->spawned.pid = birth->pid;
-	p->spawned.pidfd = io_pidfd_open(birth->pid);
-	/* The pid may be another process's by now; the descriptor was opened first, so what
-	 * the start time says holds for it. */
-	if (p->spawned.pidfd < 0 || io_proc_start_time(birth->pid, &ticks) < 0 ||
-	    ticks != birth->start_ticks) {
+	r = open_born(birth, &p->spawned.pidfd);
+	if (r < 0) {
 		process_free(p);
-		return E_NOENT;
+		return r;
 	}
 	p->watch = actor_watch_new(s->actor, p->spawned.pidfd, WATCH_READ, on_pidfd, p);
 	if (p->watch == NULL) {

@@ -96,23 +96,33 @@ runner_is_gone(struct supervisor *s, const struct left *l)
 	sweep_leftovers(s->sweep, l->id.run_id);
 }
 
-static void
-recover_one(struct supervisor *s, const struct left *l)
+/* Only a runner that certainly is no more counts as gone: what goes on would be taken over, and
+ * the next run of its project started beside it. */
+static int
+recover_one(struct supervisor *s, const struct left *l, char why[STARTUP_WHY_SIZE])
 {
 	int r = E_NOENT;
 
 	if (l->id.kind != PROCESS_RUNNER) {
 		if (l->same_boot)
 			end_process(s, l);
-		return;
+		return 0;
 	}
 	if (l->same_boot)
 		r = runners_adopt(s->runners, &l->id, &l->birth);
-	if (r == 0)
+	if (r == 0) {
 		log_event(LOG_LEVEL_INFO, "runner_adopted", LOG_STR("runId", l->id.run_id),
 		    LOG_INT("childPid", l->birth.pid));
-	else
+	} else if (r == E_NOENT) {
 		runner_is_gone(s, l);
+	} else {
+		(void)snprintf(why, STARTUP_WHY_SIZE,
+		    "%s, process %d, cannot be taken over (%s); it goes on meanwhile: see to "
+		    "memory and descriptors (ulimit -n), then start anvild again",
+		    l->id.run_id, (int)l->birth.pid, err_text(r));
+		return r;
+	}
+	return 0;
 }
 
 struct recovery {
@@ -156,7 +166,7 @@ forget_turn(void *arg, struct turn *t)
 }
 
 int
-startup_recover(struct supervisor *s)
+startup_recover(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 {
 	CLEANUP(arena_freep) struct arena *arena = arena_new();
 	struct recovery rc = { s, arena, NULL };
@@ -165,10 +175,9 @@ startup_recover(struct supervisor *s)
 	if (arena == NULL)
 		return E_NOMEM;
 	r = actor_turn(s->actor, 0, read_turn, &rc);
-	if (r < 0)
-		return r;
-	for (const struct left *l = rc.first; l != NULL; l = l->next)
-		recover_one(s, l);
-	r = sup_write(s, forget_turn, &rc);
+	for (const struct left *l = rc.first; l != NULL && r == 0; l = l->next)
+		r = recover_one(s, l, why);
+	if (r == 0)
+		r = sup_write(s, forget_turn, &rc);
 	return r < 0 ? r : actor_commit_now(s->actor);
 }

@@ -210,10 +210,14 @@ io_proc_start_time(pid_t pid, uint64_t *ret_ticks)
 	char path[64];
 	const char *p;
 	unsigned long long ticks;
+	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (io_read_file(AT_FDCWD, path, IO_CHUNK_BYTES, &b) < 0 || buf_cstr(&b) == NULL)
-		return E_NOENT;
+	r = io_read_file(AT_FDCWD, path, IO_CHUNK_BYTES, &b);
+	if (r < 0)
+		return r == E_SYS && errno == ESRCH ? E_NOENT : r;
+	if (buf_cstr(&b) == NULL)
+		return E_NOMEM;
 	/* The command, field 2, may hold spaces and parentheses: count from its last one. */
 	p = strrchr((const char *)b.data, ')');
 	for (int field = 2; p != NULL && field < 22; field++)

@@ -46,7 +46,8 @@ int io_lock_file(int dirfd, const char *name, int *ret_fd);
 /* pidfd_open(2) and pidfd_send_signal(2); -1 with errno. */
 int io_pidfd_open(pid_t pid);
 int io_pidfd_signal(int pidfd, int sig);
-/* Start time of a process in clock ticks since boot (/proc/PID/stat, field 22).  0, E_NOENT. */
+/* Start time of a process in clock ticks since boot (/proc/PID/stat, field 22).  0;
+ * E_NOENT: there is no such process; E_SYS, E_NOMEM: it cannot be told. */
 int io_proc_start_time(pid_t pid, uint64_t *ret_ticks);
 /* The kernel's boot id, 36 characters and a NUL.  0 or E_SYS. */
 int io_boot_id(char out[37]);
