@@ -9,7 +9,12 @@
 #include "lib/base/mem.h"
 
 #define DEADLINE_MS 5000
-#define ROWS        100 /* of one look */
+#define KILL_MS     60000 /* parked until the process has been reaped */
+#define ROWS        100   /* of one look */
+/* A process that lives and has not claimed within this, and was met so often, hangs: nothing but
+ * its end brings the run on, since it has no lease that could run out. */
+#define UNCLAIMED_MS    60000
+#define UNCLAIMED_MEETS 3
 
 struct dispatcher {
 	struct shard *shard;
@@ -17,9 +22,17 @@ struct dispatcher {
 	/* Runs that were released by a process which has still to end: not asked for until then,
 	 * or until the next re-check. */
 	struct map *held;
+	struct map *unclaimed; /* run id -> struct unclaimed, owned */
 	/* Asking again goes through the rows by pages; the last run that was asked for. */
 	int asking;
 	char asked[ID_SIZE];
+};
+
+/* A process that was there when its run was asked for. */
+struct unclaimed {
+	char spawn_id[ID_HEX32_SIZE];
+	struct mono_time since;
+	int meets;
 };
 
 /* One supervisor.spawnRun, from the look that found it due to the answer. */
@@ -41,7 +54,16 @@ dispatcher_new(struct shard *s)
 	d->shard = s;
 	d->in_flight = map_new();
 	d->held = map_new();
-	return d->in_flight != NULL && d->held != NULL ? d : dispatcher_free(d);
+	d->unclaimed = map_new();
+	return d->in_flight != NULL && d->held != NULL && d->unclaimed != NULL
+	    ? d
+	    : dispatcher_free(d);
+}
+
+static void
+forget_unclaimed(struct dispatcher *d, const char *run_id)
+{
+	free(map_remove(d->unclaimed, run_id));
 }
 
 struct dispatcher *
@@ -54,8 +76,12 @@ dispatcher_free(struct dispatcher *d)
 	if (d->in_flight != NULL)
 		for (size_t at = 0; map_next(d->in_flight, &at, NULL, &each);)
 			((struct spawn *)each)->owner = NULL;
+	if (d->unclaimed != NULL)
+		for (size_t at = 0; map_next(d->unclaimed, &at, NULL, &each);)
+			free(each);
 	map_free(d->in_flight);
 	map_free(d->held);
+	map_free(d->unclaimed);
 	free(d);
 	return NULL;
 }
@@ -75,13 +101,80 @@ spawn_free(struct spawn *sp)
 	free(sp);
 }
 
+/* ---- a process that does not claim ---- */
+
+/* 1: it has been met for so long that it hangs. */
+static int
+meet(struct dispatcher *d, const char *run_id, const char *spawn_id)
+{
+	struct unclaimed *u = map_get(d->unclaimed, run_id);
+
+	if (u == NULL) {
+		u = mem_calloc(1, sizeof(*u));
+		if (u == NULL || map_set(d->unclaimed, run_id, u) < 0) {
+			free(u);
+			return 0; /* it will be met again */
+		}
+	}
+	if (strcmp(u->spawn_id, spawn_id) != 0) {
+		*u = (struct unclaimed) { .since = clock_mono() };
+		(void)snprintf(u->spawn_id, sizeof(u->spawn_id), "%s", spawn_id);
+	}
+	u->meets++;
+	return u->meets >= UNCLAIMED_MEETS &&
+	    mono_diff_ms(u->since, clock_mono()) >= UNCLAIMED_MS;
+}
+
+/* Its end comes as runnerExited, and counts as a failed start. */
+static void
+on_killed(void *arg, int err, const struct supervisor_kill_run_result *res)
+{
+	(void)arg;
+	(void)err;
+	(void)res;
+}
+
+static void
+kill_hung(struct dispatcher *d, const struct spawn *sp, const char *spawn_id)
+{
+	static const struct rpc_call_opts opts = { .deadline_ms = KILL_MS };
+	struct rpc_peer *p = shard_supervisor(d->shard);
+	struct supervisor_kill_run_params params = { sp->run_id, spawn_id };
+
+	log_event(LOG_LEVEL_WARN, "runner_never_claimed", LOG_STR("runId", sp->run_id),
+	    LOG_STR("projectId", sp->project_id), LOG_STR("spawnId", spawn_id));
+	forget_unclaimed(d, sp->run_id);
+	if (p != NULL)
+		(void)supervisor_kill_run_call(p, &opts, &params, on_killed, NULL);
+}
+
 /* ---- the answer ---- */
 
 struct answer {
 	struct spawn *spawn;
 	const struct supervisor_spawn_run_result *res;
 	struct ledger_failure failure;
+	int hangs; /* The process that lives, without a claim. */
 };
+
+/* A process of the run lives. */
+static int
+answer_live(struct answer *a, struct turn *t)
+{
+	const char *run_id = a->spawn->run_id, *spawn_id = a->res->u.live.spawn_id;
+	struct dispatcher *d = a->spawn->owner;
+	struct ledger_run run;
+	int r = ledger_dispatch_queued(t->store, t->arena, run_id, spawn_id, "live", t->now_ms);
+
+	if (r == 0)
+		r = ledger_run_get(t->store, t->arena, run_id, &run);
+	if (r < 0)
+		return r == E_NOENT ? 0 : r;
+	a->hangs = run.state == LEDGER_EXECUTABLE && meet(d, run_id, spawn_id);
+	/* Without memory it is asked for over and over, which does no harm. */
+	(void)map_set(d->held, run_id, d);
+	return 0;
+}
 
 static int
 answer_turn(void *arg, struct turn *t)
@@ -96,12 +189,7 @@ answer_turn(void *arg, struct turn *t)
 		r = ledger_dispatch_queued(
 		    t->store, t->arena, run_id, NULL, "spawned", t->now_ms);
 		break;
-	case SUPERVISOR_SPAWN_RUN_LIVE:
-		r = ledger_dispatch_queued(
-		    t->store, t->arena, run_id, res->u.live.spawn_id, "live", t->now_ms);
-		/* Without memory it is asked for over and over, which does no harm. */
-		(void)map_set(a->spawn->owner->held, run_id, a->spawn->owner);
-		break;
+	case SUPERVISOR_SPAWN_RUN_LIVE: r = answer_live(a, t); break;
 	case SUPERVISOR_SPAWN_RUN_QUEUED:
 		r = ledger_dispatch_queued(t->store, t->arena, run_id, NULL,
 		    queue_reason_name(res->u.queued.reason), t->now_ms);
@@ -142,8 +230,11 @@ on_answer(void *arg, int err, const struct supervisor_spawn_run_result *res)
 	/* A supervisor that did not answer is asked again at the re-check, or when its link
 	 * is back: that is no failure of the run. */
 	if (sp->owner != NULL && err == 0 &&
-	    actor_turn(sp->owner->shard->actor, 1, answer_turn, &a) == 0)
+	    actor_turn(sp->owner->shard->actor, 1, answer_turn, &a) == 0) {
 		log_answer(&a);
+		if (a.hangs)
+			kill_hung(sp->owner, sp, res->u.live.spawn_id);
+	}
 	spawn_free(sp);
 }
 
@@ -242,4 +333,5 @@ void
 dispatcher_release(struct dispatcher *d, const char *run_id)
 {
 	(void)map_remove(d->held, run_id);
+	forget_unclaimed(d, run_id);
 }

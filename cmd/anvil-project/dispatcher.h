@@ -1,6 +1,9 @@
 /*
  * cmd/anvil-project/dispatcher.h -- executable runs on their way to the supervisor (spec
  * project 12).
+ *
+ * A process that is there at three re-checks, for a minute, and does not claim its run is
+ * killed: its end counts as a failed start, like that of one that dies before its claim.
  */
 #ifndef CMD_ANVIL_PROJECT_DISPATCHER_H
 #define CMD_ANVIL_PROJECT_DISPATCHER_H

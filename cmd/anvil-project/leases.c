@@ -69,6 +69,10 @@ leases_grant(struct leases *l, const char *run_id, const char *lease_id, const c
 			return r;
 		}
 	}
+	/* What is still out about an earlier lease will not be taken for an answer about this
+	 * one, so it must not keep this one from being asked about. */
+	if (strcmp(le->lease_id, lease_id) != 0)
+		le->asking = 0;
 	le->magic = LEASE_MAGIC;
 	le->shard = l->shard;
 	(void)snprintf(le->run_id, sizeof(le->run_id), "%s", run_id);

@@ -25,11 +25,11 @@ on_peer_down(void *ctx, struct rpc_peer *p)
 
 /* Everything claimed is looked at again: its process may have ended meanwhile. */
 static void
-on_supervisor_up(void *ctx, struct rpc_peer *p)
+on_supervisor_up(void *ctx, struct link *l)
 {
 	struct shard *s = ctx;
 
-	(void)p;
+	s->supervisor = l;
 	leases_ask_all(s->leases);
 	shard_recheck(s);
 }
@@ -141,7 +141,7 @@ main(int argc, char *argv[])
 		return check(store);
 	}
 	a = proc_actor(p, &desc, &place, c->data_dir);
-	s = shard_new(p, a, number);
+	s = shard_new(a, number);
 	if (s == NULL)
 		proc_die(p, "out of memory");
 	actor_set_ctx(a, s);

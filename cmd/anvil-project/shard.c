@@ -20,9 +20,7 @@ static void on_timer(void *arg);
 struct rpc_peer *
 shard_supervisor(const struct shard *s)
 {
-	struct link *l = proc_supervisor(s->proc);
-
-	return l != NULL ? link_peer(l) : NULL;
+	return s->supervisor != NULL ? link_peer(s->supervisor) : NULL;
 }
 
 /* ---- links ---- */
@@ -38,13 +36,12 @@ on_ingress_up(void *arg, struct link *l, struct rpc_peer *p)
 static const struct link_ops ingress_ops = { .on_up = on_ingress_up };
 
 struct shard *
-shard_new(struct proc *p, struct actor *a, int64_t number)
+shard_new(struct actor *a, int64_t number)
 {
 	struct shard *s = mem_calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
-	s->proc = p;
 	s->actor = a;
 	s->number = number;
 	s->leases = leases_new(s);

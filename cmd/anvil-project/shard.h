@@ -25,10 +25,10 @@ struct takeovers;
 
 struct shard {
 	struct actor *actor;
-	struct proc *proc;
 	int64_t number;
-	/* Peers. */
-	struct link *ingress; /* The actor's.  May be down.                        */
+	/* Peers; the actor's, and may be down. */
+	struct link *ingress;
+	struct link *supervisor; /* NULL until it was up for the first time.          */
 	/* What goes on. */
 	struct leases *leases;         /* Owned.  Claimed runs, by run id.                  */
 	struct dispatcher *dispatcher; /* Owned.  spawnRun calls in flight.             */
@@ -45,7 +45,7 @@ struct shard {
 };
 
 /* NULL: out of memory. */
-struct shard *shard_new(struct proc *p, struct actor *a, int64_t number);
+struct shard *shard_new(struct actor *a, int64_t number);
 struct shard *shard_free(struct shard *s);
 /* Reads what was going on before this process, then looks what is due. */
 int shard_begin(struct shard *s);

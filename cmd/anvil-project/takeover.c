@@ -20,10 +20,11 @@ struct takeover {
 	struct takeovers *owner;
 	char run_id[ID_SIZE];
 	char lease_id[ID_HEX32_SIZE];
+	char spawn_id[ID_HEX32_SIZE]; /* That holds it. */
 	int64_t lease_epoch;
 	char how[TAKEOVER_HOW_SIZE];
 	char message[MESSAGE_SIZE];
-	int failed_tries;
+	int failed_tries, last_err;
 	int in_flight;     /* a call that will come back to us             */
 	int ended;         /* ... and finds that it is over                */
 	struct link *link; /* to the serving process; NULL: none           */
@@ -36,6 +37,7 @@ struct takeovers {
 };
 
 static void step_serve(struct takeover *k);
+static void step_kill(struct takeover *k, const char *spawn_id);
 
 struct takeovers *
 takeovers_new(struct shard *s)
@@ -171,15 +173,40 @@ conclude(struct takeover *k, const struct ledger_end *end)
 /* ---- the store's part ---- */
 
 static void
+on_status(void *arg, int err, const struct supervisor_run_status_result *res)
+{
+	struct takeover *k = arg;
+
+	if (came_back(k))
+		return;
+	if (err < 0) {
+		again(k);
+	} else if (res->kind == SUPERVISOR_RUN_STATUS_LIVE) {
+		step_kill(k, k->spawn_id);
+	} else {
+		log_event(LOG_LEVEL_ERROR, "takeover_store_unreadable",
+		    LOG_STR("runId", k->run_id), LOG_STR("errorCode", err_symbol(k->last_err)));
+		conclude(k, NULL);
+	}
+}
+
+/* Nothing is decided without the supervisor, neither that the store cannot be asked: tries fail
+ * as well when it is the one that is silent. */
+static void
 failed_try(struct takeover *k, int err)
 {
-	if (++k->failed_tries < TRIES) {
+	static const struct rpc_call_opts opts = { .deadline_ms = TRY_MS };
+	struct rpc_peer *p = shard_supervisor(k->owner->shard);
+	struct supervisor_run_status_params params = { k->run_id, k->spawn_id };
+
+	k->link = actor_unlink(k->owner->shard->actor, k->link);
+	k->last_err = err;
+	k->failed_tries++;
+	if (k->failed_tries < TRIES || p == NULL ||
+	    supervisor_run_status_call(p, &opts, &params, on_status, k) < 0)
 		again(k);
-		return;
-	}
-	log_event(LOG_LEVEL_ERROR, "takeover_store_unreadable", LOG_STR("runId", k->run_id),
-	    LOG_STR("errorCode", err_symbol(err)));
-	conclude(k, NULL);
+	else
+		k->in_flight = 1;
 }
 
 static int
@@ -269,10 +296,12 @@ on_killed(void *arg, int err, const struct supervisor_kill_run_result *res)
 	(void)res;
 	if (came_back(k))
 		return;
-	if (err < 0)
+	if (err < 0) {
 		again(k);
-	else
-		step_serve(k);
+		return;
+	}
+	k->failed_tries = 0; /* of a store that was held */
+	step_serve(k);
 }
 
 /* A process still holds the store: it is fenced before anything is concluded. */
@@ -332,6 +361,8 @@ check_turn(void *arg, struct turn *t)
 	int r = ledger_check_lease(t->store, t->arena, k->run_id, k->lease_id, &held);
 
 	k->lease_epoch = held.lost ? 0 : held.run.lease_epoch;
+	if (r == 0 && !held.lost)
+		(void)snprintf(k->spawn_id, sizeof(k->spawn_id), "%s", held.run.spawn_id);
 	return r;
 }
 

@@ -52,7 +52,7 @@ struct actor_desc {
 	void (*on_peer_up)(void *ctx, struct rpc_peer *p);
 	void (*on_peer_down)(void *ctx, struct rpc_peer *p);
 	/* The link to the supervisor is up, for the first time or again. */
-	void (*on_supervisor_up)(void *ctx, struct rpc_peer *p);
+	void (*on_supervisor_up)(void *ctx, struct link *l);
 	/* How the fields of params are judged (repositories.* of the configuration); NULL: as
 	 * by default. */
 	const struct rule_ctx *(*rules)(void *ctx);

@@ -301,7 +301,7 @@ on_supervisor_up(void *arg, struct link *l, struct rpc_peer *peer)
 		if (supervisor_ready_call(peer, NULL, &params, on_ready, p) < 0)
 			link_retry(l);
 	if (d->on_supervisor_up != NULL)
-		d->on_supervisor_up(p->actor->ctx, peer);
+		d->on_supervisor_up(p->actor->ctx, l);
 }
 
 static int
