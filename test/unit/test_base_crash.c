@@ -1,5 +1,3 @@
-#include "test/support/unit.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/base/crash.h"
+#include "test/support/unit.h"
 
 #ifndef ANVIL_FAULTS
 
