@@ -55,6 +55,7 @@ source_checks() {
 		row one "source/$check" 300 "scripts/check-$check.sh"
 	done
 	row one source/linkage 300 "scripts/check-linkage.sh build/release"
+	row one source/model 60 "scripts/model.sh --names"
 }
 
 name_of() {

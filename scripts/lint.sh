@@ -20,6 +20,7 @@ tidy=$(command -v clang-tidy-14 || echo clang-tidy)
 		row one "source/$check" 300 "scripts/check-$check.sh"
 	done
 	row one source/linkage 300 "scripts/check-linkage.sh build/release"
+	row one source/model 60 "scripts/model.sh --names"
 	row one source/cppcheck 1800 "scripts/check-cppcheck.sh"
 	find lib cmd test -name '*.c' | LC_ALL=C sort | while read -r file; do
 		row one "tidy/$file" 300 "$tidy --quiet --warnings-as-errors='*' $file -- $flags"

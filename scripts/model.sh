@@ -1,11 +1,10 @@
 #!/bin/bash
-# model.sh [--names|--teeth|--also|--replay NAME]: checks test/model with spin, within bounds.
+# model.sh [--names|--teeth|--replay NAME]: checks test/model with spin, within bounds.
 #
 # Without an option, every configuration of the table below: all interleavings of its faults.
 # --names   only looks whether the functions that the model stands for still exist
 # --teeth   breaks the protocol on purpose in each way that state.pml lists; spin has to object
-# --also    lifts each assumption of protocol.pml; spin has to object, else it can go
-# --replay  runs a configuration, mutant or assumption and prints the steps to what was found
+# --replay  runs a configuration or mutant and prints the steps to what was found
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,13 +32,14 @@ configurations() {
 	release RELEASES=1 KILLS=1 CANCELS=1
 	release-and-shard RELEASES=1 CRASHES_SHARD=1
 	release-and-supervisor RELEASES=1 CRASHES_SUPER=1
+	release-and-silence RELEASES=1 STOPS=1
 	spawn FAILURES=2 GIVE_UPS=1 KILLS=1
 	links ERRORS=2 KILLS=1
 	disk LOST_COMMITS=2 KILLS=1
 	END
 }
 
-# NAME BOUNDS of what is wrong; the names are those of state.pml without M_ and A_.
+# NAME BOUNDS of what is wrong; the names are those of state.pml without M_.
 mutants() {
 	cat <<-END
 	UNFENCED EARLY=1
@@ -58,14 +58,8 @@ mutants() {
 	CANCEL_AT_ONCE CANCELS=1
 	RELEASE_STARTED RELEASES=1
 	STORE_UNREAD KILLS=1
-	END
-}
-
-assumptions() {
-	cat <<-END
-	STOPPED_UNCLAIMED STOPS=1
-	CANCELED_STORELESS RELEASES=1 CANCELS=1
-	ASKED_ANEW RUNS=1 LOST_COMMITS=1 EARLY=1
+	ASKED_ONCE RUNS=1 LOST_COMMITS=1 EARLY=1
+	UNCLAIMED_LEFT STOPS=1
 	END
 }
 
@@ -174,7 +168,6 @@ expect_found() {
 row_of() {
 	configurations | sed -n "s/^$1 //p"
 	mutants | sed -n "s/^$1 /MUTANT_IS=$(number "M_$1") /p"
-	assumptions | sed -n "s/^$1 /ALSO_IS=$(number "A_$1") /p"
 }
 
 # The steps, by the names of the inlines that each one goes through.
@@ -221,21 +214,21 @@ replay() {
 	pan $bounds
 	[ -e $dir/protocol.pml.trail ] || { echo "$1: $(found)" && return; }
 	for variable in CRASHES_SHARD CRASHES_SUPER KILLS STOPS CANCELS RELEASES FAILURES ERRORS \
-		LOST_COMMITS GIVE_UPS EARLY MUTANT_IS ALSO_IS ANY_ORDER RUNS; do
+		LOST_COMMITS GIVE_UPS EARLY MUTANT_IS ANY_ORDER RUNS; do
 		flags+=" -D$variable=$(echo " $bounds" | sed -n "s/.* $variable=\([0-9]*\).*/\1/p" |
 			grep . || { [ $variable = RUNS ] && echo 2 || echo 0; })"
 	done
 	# shellcheck disable=SC2086 # the flags are words
 	(cd $dir && spin -k protocol.pml.trail -t -p $flags ../../$model || true) | steps
-	echo "$(found)"
+	found
 }
 
 case ${1-} in
 "") ;;
 --names) names && exit ;;
---teeth | --also | --replay) ;;
+--teeth | --replay) ;;
 -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit ;;
-*) echo "usage: model.sh [--names|--teeth|--also|--replay NAME]" >&2 && exit 2 ;;
+*) echo "usage: model.sh [--names|--teeth|--replay NAME]" >&2 && exit 2 ;;
 esac
 
 names
@@ -243,6 +236,5 @@ build
 case ${1-} in
 "") check_all ;;
 --teeth) mutants | expect_found MUTANT_IS M_ ;;
---also) assumptions | expect_found ALSO_IS A_ ;;
 --replay) replay "${2?of what?}" ;;
 esac

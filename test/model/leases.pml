@@ -3,6 +3,7 @@
 /* = cmd/anvil-project/leases.c: leases_grant */
 inline grant(r, id, by_whom, state)
 {
+	rw[r].asking = rw[r].asking && (rw[r].m_lease == id || MUTANT(M_ASKED_ONCE));
 	rw[r].m_lease = id;
 	rw[r].m_spawn = by_whom;
 	rw[r].channel = state
@@ -75,7 +76,7 @@ inline asked_turn(r)
 		:: rw[r].ask_answer == IS_GONE -> takeover_begin(r, rw[r].m_lease)
 		:: else
 		fi
-	:: else -> rw[r].asking = rw[r].asking && ALSO(A_ASKED_ANEW)
+	:: else		/* it was about an earlier one */
 	fi;
 	rw[r].ask = 0;
 	rw[r].ask_lease = 0;

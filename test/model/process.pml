@@ -149,7 +149,8 @@ inline fail(r)
 }
 
 /* The sandbox is closed before anything else.
- * = cmd/anvil-run/finish.c: advance tear_down last_look store_outcome
+ * = cmd/anvil-run/finish.c: advance tear_down last_look store_outcome goes_to_its_end
+ * = cmd/anvil-run/claim.c: claim_store_alone
  * = cmd/anvil-run/journal.c: journal_finish finish_work
  * = lib/record/states.c: record_finish */
 inline store_outcome(r)
@@ -158,8 +159,8 @@ inline store_outcome(r)
 	if
 	:: rw[r].told_lost -> rw[r].pc = LOSE
 	:: !rw[r].told_lost && rw[r].store == NO_STORE ->
-		assert(!ALSO(A_CANCELED_STORELESS));	/* a cancel was seen, and is forgotten */
-		process_ends(r)
+		rw[r].store = STARTING;		/* and then it ends */
+		rw[r].epoch = MINE(r).lease
 	:: else ->
 		if
 		:: rw[r].told_cancel || rw[r].sees_cancel -> rw[r].outcome = CANCELED

@@ -38,13 +38,6 @@
  * lose() is never reached, and need not be: who is fenced is dead before anybody could tell him
  * `lost`.  It is there for what is not modelled, abandon for one.
  *
- * Assumed, though the code does not see to it yet; `scripts/model.sh --also` lifts each, and
- * spin shows what then happens (--replay NAME):
- *   stopped_unclaimed   only a process that has claimed its run is stopped for good
- *   canceled_storeless  a run whose release is refused for a cancel has a store
- *   asked_anew          the answer about an earlier lease of a run lets the next question go out
- *                       (ask_lease() leaves `asking` set when the lease is another one by then)
- *
  * A line "= FILE: functions" names what a part stands for; scripts/model.sh looks them up.
  */
 

@@ -64,6 +64,7 @@
 #define TK_SERVE 2
 #define TK_KILL 3
 #define TK_CONCLUDE 4
+#define TK_LAST 5
 #define TK_LIVE 1
 #define TK_SERVING 2
 #define TK_ABSENT 3
@@ -151,9 +152,9 @@ bit shard_up = 1, super_up = 1, linked;
 bit accept_answer;	/* to the one that asked for a run; on its way */
 byte naccepted;		/* runs whose acceptance was answered */
 
-/* Faults that are left, the number of runs, what is wrong on purpose and what is not assumed.  The
- * checker takes them from its environment, so that it is compiled once for all configurations;
- * spin, which replays what the checker has found, from -D. */
+/* Faults that are left, the number of runs and what is wrong on purpose.  The checker takes them
+ * from its environment, so that it is compiled once for all configurations; spin, which replays
+ * what the checker has found, from -D. */
 #ifdef REPLAY
 #define BOUND(x) x
 #else
@@ -163,7 +164,7 @@ byte crashes_shard = BOUND(CRASHES_SHARD), crashes_super = BOUND(CRASHES_SUPER);
 byte kills = BOUND(KILLS), stops = BOUND(STOPS), cancels = BOUND(CANCELS);
 byte releases = BOUND(RELEASES), failures = BOUND(FAILURES), errors = BOUND(ERRORS);
 byte lost_commits = BOUND(LOST_COMMITS), give_ups = BOUND(GIVE_UPS), early = BOUND(EARLY);
-hidden byte n = BOUND(RUNS), mutant = BOUND(MUTANT_IS), also = BOUND(ALSO_IS);
+hidden byte n = BOUND(RUNS), mutant = BOUND(MUTANT_IS);
 hidden byte any_order = BOUND(ANY_ORDER);	/* see IS_LEAVING */
 
 hidden byte i, j, found;
@@ -206,8 +207,5 @@ hidden byte i, j, found;
 #define M_CANCEL_AT_ONCE 14	/* an active run is canceled by the ledger alone */
 #define M_RELEASE_STARTED 15	/* a run is given back after its first step began */
 #define M_STORE_UNREAD 16	/* a takeover does not ask the run's store */
-
-#define ALSO(a) (also == a)
-#define A_STOPPED_UNCLAIMED 1
-#define A_CANCELED_STORELESS 2
-#define A_ASKED_ANEW 3
+#define M_ASKED_ONCE 17		/* a question about an earlier lease silences the next one */
+#define M_UNCLAIMED_LEFT 18	/* nobody ends a process that does not claim */

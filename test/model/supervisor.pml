@@ -189,7 +189,8 @@ inline super_dies()
 		:: else
 		fi;
 		if
-		:: rw[i].takeover == TK_SERVE || rw[i].takeover == TK_KILL ->
+		:: rw[i].takeover == TK_SERVE || rw[i].takeover == TK_KILL ||
+		    rw[i].takeover == TK_LAST ->
 			rw[i].takeover = TK_AGAIN;
 			rw[i].t_spawn = 0;
 			rw[i].t_answer = 0
@@ -238,5 +239,7 @@ inline super_starts()
 	:: d_step { linked && rw[r].ask != 0 && rw[r].ask_answer == 0 -> asked_about(r) } \
 	:: d_step { linked && rw[r].takeover == TK_SERVE && rw[r].t_answer == 0 -> \
 		serve_run(r) } \
+	:: d_step { linked && rw[r].takeover == TK_LAST && rw[r].t_answer == 0 -> \
+		rw[r].t_answer = (rw[r].by_run == rw[r].spawn -> TK_LIVE : TK_GONE) } \
 	:: d_step { linked && rw[r].takeover == TK_KILL && rw[r].t_answer == 0 -> \
 		takeover_kill(r) }

@@ -20,13 +20,17 @@ inline take_over(r, how)
 	takeover_end(r)
 }
 
-/* = cmd/anvil-project/takeover.c: failed_try again */
+/* The supervisor has the last word, as it has the first.
+ * = cmd/anvil-project/takeover.c: failed_try again */
 inline failed_try(r)
 {
-	rw[r].t_failed++;
 	rw[r].t_answer = 0;
 	if
-	:: rw[r].t_failed >= TAKEOVER_TRIES -> take_over(r, BY_LEDGER)
+	:: rw[r].t_failed < TAKEOVER_TRIES -> rw[r].t_failed++
+	:: else
+	fi;
+	if
+	:: rw[r].t_failed >= TAKEOVER_TRIES && linked -> rw[r].takeover = TK_LAST
 	:: else -> rw[r].takeover = TK_AGAIN
 	fi
 }
@@ -42,14 +46,20 @@ inline takeover_again(r)
 	fi
 }
 
-/* = cmd/anvil-project/takeover.c: on_served step_kill on_concluded on_down */
+/* = cmd/anvil-project/takeover.c: on_served step_kill on_killed on_concluded on_down on_status */
 inline takeover_goes_on(r)
 {
 	if
 	:: rw[r].takeover == TK_KILL ->
 		rw[r].takeover = TK_SERVE;
+		rw[r].t_failed = 0;
 		rw[r].t_answer = 0;
 		rw[r].t_spawn = 0
+	:: rw[r].takeover == TK_LAST && rw[r].t_answer == TK_LIVE ->
+		rw[r].takeover = TK_KILL;
+		rw[r].t_answer = 0;
+		rw[r].t_spawn = rw[r].spawn
+	:: rw[r].takeover == TK_LAST && rw[r].t_answer == TK_GONE -> take_over(r, BY_LEDGER)
 	:: rw[r].takeover == TK_SERVE && rw[r].t_answer == TK_LIVE ->
 		rw[r].takeover = TK_KILL;
 		rw[r].t_answer = 0

@@ -41,7 +41,7 @@ inline late_call(r)
 	:: rw[r].in_flight && rw[r].spawned == 0 -> rw[r].in_flight = 0
 	:: rw[r].ask != 0 -> ask_fails(r)
 	:: rw[r].takeover == TK_SERVE -> failed_try(r)
-	:: rw[r].takeover == TK_KILL ->
+	:: rw[r].takeover == TK_KILL || rw[r].takeover == TK_LAST ->
 		rw[r].takeover = TK_AGAIN;
 		rw[r].t_spawn = 0;
 		rw[r].t_answer = 0
@@ -50,15 +50,11 @@ inline late_call(r)
 	fi
 }
 
-/* A process that has not claimed has no lease to run out; see the top. */
-#define MAY_STOP_FOR_GOOD(r) (ALSO(A_STOPPED_UNCLAIMED) || rw[r].pc != CLAIM || \
-	(CLAIMED(r) && rw[r].spawn == rw[r].newest))
-
 #define FAULT_STEPS(r) \
 	:: d_step { kills > 0 && rw[r].pc != GONE && !rw[r].killed -> \
 		kills--; rw[r].killed = 1 } \
 	:: d_step { stops > 0 && ALIVE(r) -> stops--; rw[r].stopped = 2 } \
-	:: d_step { stops > 0 && ALIVE(r) && MAY_STOP_FOR_GOOD(r) -> \
+	:: d_step { stops > 0 && ALIVE(r) -> \
 		stops--; rw[r].stopped = 1 } \
 	:: d_step { cancels > 0 && shard_up && rw[r].st != NONE && !TERMINAL(r) && \
 	    !rw[r].requested -> \
@@ -143,6 +139,18 @@ end:
 	od
 }
 
+/* It lives, was met at one re-check after another, and the run has no lease to run out.
+ * = cmd/anvil-project/dispatcher.c: answer_live meet kill_hung */
+inline end_unclaimed(r)
+{
+	if
+	:: rw[r].st == EXECUTABLE && rw[r].by_run == rw[r].newest &&
+	    !MUTANT(M_UNCLAIMED_LEFT) ->
+		rw[r].killed = 1
+	:: else
+	fi
+}
+
 /* Nothing else can happen: time passes. */
 proctype Time()
 {
@@ -152,6 +160,7 @@ end:
 		for (i : 0 .. n - 1) {
 			if
 			:: rw[i].m_lease != 0 && rw[i].stopped == 1 -> expire(i)
+			:: rw[i].m_lease == 0 && rw[i].stopped == 1 -> end_unclaimed(i)
 			:: else
 			fi
 		}
@@ -180,7 +189,6 @@ init
 	c_code {
 		n = bound("RUNS", 2);
 		mutant = bound("MUTANT_IS", 0);
-		also = bound("ALSO_IS", 0);
 		any_order = bound("ANY_ORDER", 0);
 		now.crashes_shard = bound("CRASHES_SHARD", 0);
 		now.crashes_super = bound("CRASHES_SUPER", 0);
