@@ -1,16 +1,55 @@
 #include "lib/base/clock.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "lib/base/err.h"
+#include "lib/base/io.h"
 
 #define LAST_MS 253402300799999 /* 9999-12-31T23:59:59.999Z */
 
 static _Atomic int64_t wall_shift;
 static _Atomic int64_t mono_shift;
+
+#ifdef ANVIL_FAULTS
+
+static const _Atomic int64_t *stepped; /* NULL: no file of steps. */
+
+static void
+map_steps(void)
+{
+	const char *path = getenv("ANVIL_CLOCK_FILE");
+	CLEANUP(io_closep) int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	void *p = fd < 0 ? MAP_FAILED
+			 : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
+
+	stepped = p != MAP_FAILED ? p : NULL;
+}
+
+static int64_t
+step_ms(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	must(pthread_once(&once, map_steps) == 0);
+	return stepped != NULL ? atomic_load(stepped) : 0;
+}
+
+#else
+
+static int64_t
+step_ms(void)
+{
+	return 0;
+}
+
+#endif
 
 int64_t
 clock_wall_ms(void)
@@ -18,7 +57,8 @@ clock_wall_ms(void)
 	struct timespec ts;
 
 	must(clock_gettime(CLOCK_REALTIME, &ts) == 0);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000 + atomic_load(&wall_shift);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000 + atomic_load(&wall_shift) +
+	    step_ms();
 }
 
 struct mono_time

@@ -46,6 +46,9 @@ void clock_format(int64_t wall_ms, char out[CLOCK_TEXT_SIZE]);
 int clock_parse(const char *text, int64_t *ret_wall_ms);
 
 /* Tests: both clocks add ${ms} from now on (0 = real time again). */
+/* With ANVIL_FAULTS, the environment variable ANVIL_CLOCK_FILE names a file whose first 8 bytes
+ * are an int64_t of this machine, and the wall clock adds so many milliseconds: whoever writes
+ * there steps the clock of all processes at once. */
 void clock_shift_for_test(int64_t wall_shift_ms, int64_t mono_shift_ms);
 
 #endif
