@@ -6,8 +6,8 @@
 #include "lib/base/mem.h"
 #include "lib/store/priv.h"
 
-static int
-pragma_int(struct store *s, const char *sql, int64_t *ret)
+int
+store_pragma(struct store *s, const char *sql, int64_t *ret)
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL);
@@ -28,7 +28,7 @@ store_version(const struct store *s)
 	int64_t version = 0;
 	struct store *unconst = (struct store *)(uintptr_t)s; /* SQLite's handle is not const */
 
-	(void)pragma_int(unconst, "PRAGMA user_version", &version);
+	(void)store_pragma(unconst, "PRAGMA user_version", &version);
 	return version;
 }
 
@@ -59,7 +59,7 @@ store_look(struct store *s, char **ret_why)
 {
 	size_t have = *s->desc->nmigrations;
 	int64_t version = 0;
-	int r = pragma_int(s, "PRAGMA user_version", &version);
+	int r = store_pragma(s, "PRAGMA user_version", &version);
 
 	if (r < 0 || (version >= 0 && (size_t)version <= have))
 		return r;
@@ -77,7 +77,7 @@ store_migrate(struct store *s, char **ret_why)
 {
 	size_t have = *s->desc->nmigrations;
 	int64_t version = 0;
-	int r = pragma_int(s, "PRAGMA user_version", &version);
+	int r = store_pragma(s, "PRAGMA user_version", &version);
 
 	/* The schema has to be whole on disk before anything is promised on top of it. */
 	if (r == 0 && (size_t)version < have)
@@ -88,10 +88,10 @@ store_migrate(struct store *s, char **ret_why)
 }
 
 static int
-check_with(struct store *s, const char *sql, char **ret_why)
+check_with(sqlite3 *db, const char *path, const char *sql, char **ret_why)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL), r = 0;
+	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL), r = 0;
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		const char *text = (const char *)sqlite3_column_text(st, 0);
@@ -101,12 +101,20 @@ check_with(struct store *s, const char *sql, char **ret_why)
 			continue;
 		r = E_CORRUPT;
 		free(*ret_why);
-		*ret_why = mem_format("%s: %s", s->path, text != NULL ? text : "damaged");
+		*ret_why = mem_format("%s: %s", path, text != NULL ? text : "damaged");
 	}
 	if (rc != SQLITE_DONE && r == 0)
-		r = store_error_of(s->db, rc);
+		r = store_error_of(db, rc);
 	(void)sqlite3_finalize(st);
 	return r;
+}
+
+int
+store_check_all(sqlite3 *db, const char *path, char **ret_why)
+{
+	int r = check_with(db, path, "PRAGMA integrity_check", ret_why);
+
+	return r < 0 ? r : check_with(db, path, "PRAGMA foreign_key_check", ret_why);
 }
 
 int
@@ -122,9 +130,7 @@ store_check(const struct store_desc *d, const char *path, char **ret_why)
 	if (r == 0)
 		r = store_look(s, ret_why);
 	if (r == 0)
-		r = check_with(s, "PRAGMA integrity_check", ret_why);
-	if (r == 0)
-		r = check_with(s, "PRAGMA foreign_key_check", ret_why);
+		r = store_check_all(s->db, path, ret_why);
 	if (r < 0 && *ret_why == NULL)
 		*ret_why = mem_format("%s: %s", path, err_text(r));
 	return r;

@@ -51,6 +51,10 @@ int store_connect(const char *path, int flags, sqlite3 **ret);
 int store_set_up(sqlite3 *db);
 /* E_NEWER and *ret_why when the schema is one that this program does not know. */
 int store_look(struct store *s, char **ret_why);
+/* The integer that a pragma answers with. */
+int store_pragma(struct store *s, const char *sql, int64_t *ret);
+/* PRAGMA integrity_check and foreign_key_check: 0, or E_CORRUPT and *ret_why, or an error. */
+int store_check_all(sqlite3 *db, const char *path, char **ret_why);
 /* Applies what is missing.  0 or an error; *ret_why for people. */
 int store_migrate(struct store *s, char **ret_why);
 /* Name of the VFS to open with: NULL, or the one that injects faults. */
