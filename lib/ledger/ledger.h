@@ -16,11 +16,13 @@
  *   upkeep.h    deadlines, repairs, retention, history
  *   webhook.h   webhooks and attempts that were refused
  *   delivery.h  deliveries and what became of them
+ *   check.h     what holds at any moment
  *   sealed.h    secrets, when keys are rotated
  */
 #ifndef LIB_LEDGER_LEDGER_H
 #define LIB_LEDGER_LEDGER_H
 
+#include "lib/ledger/check.h"
 #include "lib/ledger/delivery.h"
 #include "lib/ledger/dispatch.h"
 #include "lib/ledger/lease.h"

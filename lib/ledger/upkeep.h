@@ -1,6 +1,5 @@
 /*
- * lib/ledger/upkeep.h -- deadlines, repairs, retention, history, checks (spec project 15, 16,
- * 19).
+ * lib/ledger/upkeep.h -- deadlines, repairs, retention, history (spec project 15, 16).
  */
 #ifndef LIB_LEDGER_UPKEEP_H
 #define LIB_LEDGER_UPKEEP_H
@@ -41,8 +40,5 @@ int ledger_event_text(struct store *s, const char *run_id, int64_t at, const cha
     const char *name, const char *value);
 int ledger_events(struct store *s, struct arena *a, const char *run_id,
     struct ledger_event **ret, size_t *ret_n);
-
-/* Text of the first broken invariant, in ${a}; NULL: none is. */
-int ledger_check(struct store *s, struct arena *a, const char **ret_broken);
 
 #endif

@@ -636,7 +636,7 @@ broken_invariants_of_deliveries_are_told(void **state)
 	    rig_exec(rig, "DELETE FROM project_runs WHERE run_id = '%s'", rig_run(rig, 2)), 0);
 	assert_int_equal(ledger_check(rig->s, rig->a, &broken), 0);
 	assert_string_equal(
-	    broken, "delivery delivery-2 was accepted and its run is not there");
+	    broken, "delivery-2 was accepted and its run is not there");
 	assert_int_equal(rig_exec(rig, "ROLLBACK TO hand"), 0);
 	rig_sound(rig);
 	/* A second run of one delivery. */
