@@ -10,6 +10,7 @@
 
 #include "lib/index/accounts.h"
 #include "lib/index/projects.h"
+#include "lib/index/rebuild.h"
 #include "lib/index/runs.h"
 
 struct store_desc;

@@ -80,9 +80,14 @@ index_project_remove_unconfirmed(struct store *s, const char *id)
 int
 index_project_remove(struct store *s, const char *id)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_REMOVE);
-	int r = index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ANY);
+	static const enum index_stmt stmts[] = { IX_PROJECT_REMOVE, IX_REMOVED_NOTE };
+	int r = 0;
 
+	for (size_t i = 0; i < ARRAY_LEN(stmts) && r == 0; i++) {
+		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, stmts[i]);
+
+		r = index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ANY);
+	}
 	return r < 0 ? r : index_run_remove_of(s, id);
 }
 
