@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "cmd/anvil-ingress/accepted.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 
 static struct accept *
@@ -30,7 +31,9 @@ on_answer(void *arg, int err, const struct project_accept_run_result *res)
 	shard_call_done(&a->call);
 	switch (res->kind) {
 	case PROJECT_ACCEPT_RUN_ACCEPTED:
+		CRASH_POINT("accept_answered");
 		accepted_add(a->in->accepted, &res->u.accepted.run);
+		CRASH_POINT("accept_row_kept");
 		a->done(a, ACCEPT_ACCEPTED, &res->u.accepted.run);
 		break;
 	case PROJECT_ACCEPT_RUN_QUEUE_FULL: a->done(a, ACCEPT_QUEUE_FULL, NULL); break;

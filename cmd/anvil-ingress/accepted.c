@@ -1,6 +1,7 @@
 #include "cmd/anvil-ingress/accepted.h"
 
 #include "cmd/anvil-ingress/rows.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -68,6 +69,7 @@ accepted_flush(struct accepted *a)
 
 	if (a->n == 0)
 		return;
+	CRASH_POINT("accepted_flushing");
 	r = actor_turn(a->in->actor, 1, add_turn, a);
 	if (r < 0)
 		log_event(LOG_LEVEL_WARN, "accepted_rows_lost", LOG_INT("rows", a->n),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cmd/anvil-ingress/seal.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 
@@ -84,6 +85,7 @@ on_confirmed(void *arg)
 {
 	struct create *c = arg;
 
+	CRASH_POINT("create_confirmed");
 	log_event(LOG_LEVEL_INFO, "project_confirmed", LOG_STR("projectId", c->id),
 	    LOG_STR("userId", c->owner_user_id), LOG_INT("shard", c->project.shard));
 	finish(c, CREATE_CREATED);
@@ -200,6 +202,7 @@ on_created(void *arg, int err, const struct project_create_result *res)
 		take_back(c, HTTP_CODE_INTERNAL_ERROR);
 		return;
 	}
+	CRASH_POINT("create_answered");
 	c->project.shard = c->call.shard;
 	turn(c, confirm_turn, on_confirmed);
 }
@@ -241,6 +244,7 @@ on_added(void *arg)
 {
 	struct create *c = arg;
 
+	CRASH_POINT("create_inserted");
 	c->call = (struct shard_call) { .in = c->in,
 		.shard = c->project.shard,
 		.deadline_ms = CALL_OTHER_MS,

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "cmd/anvil-ingress/accepted.h"
+#include "lib/base/crash.h"
 
 static struct hook_record *
 record_of(struct shard_call *c)
@@ -25,6 +26,7 @@ on_answer(void *arg, int err, const struct webhook_record_result *res)
 	default: break;
 	}
 	shard_call_done(&r->call);
+	CRASH_POINT("delivery_recorded");
 	if (res->kind == WEBHOOK_RECORD_ACCEPTED)
 		accepted_add(r->in->accepted, &res->u.accepted.run);
 	r->done(r, res);

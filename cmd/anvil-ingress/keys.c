@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/anvil-ingress/reseal.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
@@ -100,6 +101,7 @@ take(struct key_socket *k, int set)
 	/* Nobody keeps a set or a key of it from one round of the loop to the next. */
 	(void)vault_keys_free(in->keys);
 	in->keys = keys;
+	CRASH_POINT("keys_taken");
 	log_event(LOG_LEVEL_INFO, "keys_taken", LOG_INT("version", vault_keys_current(keys)),
 	    LOG_INT("versions", vault_keys_count(keys)));
 	answer(k, vault_keys_current(keys));

@@ -7,6 +7,7 @@
 #include "cmd/anvil-ingress/links.h"
 #include "cmd/anvil-ingress/seal.h"
 #include "gen/project.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/map.h"
@@ -145,6 +146,7 @@ on_replaced(void *arg, int err, const struct project_replace_sealed_result *res)
 	struct walk *w = arg;
 
 	w->in_flight = 0;
+	CRASH_POINT("reseal_replaced");
 	if (err_retryable(err) || err == E_CORRUPT) {
 		interrupt(w, err);
 		return;
@@ -228,6 +230,7 @@ on_listed(void *arg, int err, const struct project_list_sealed_result *res)
 	struct walk *w = arg;
 
 	w->in_flight = 0;
+	CRASH_POINT("reseal_listed");
 	if (err == 0)
 		err = copy_page(w, &res->u.page);
 	if (err < 0)

@@ -6,6 +6,7 @@
 
 #include "cmd/anvil-ingress/links.h"
 #include "gen/project.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
 #include "lib/base/log.h"
@@ -58,6 +59,7 @@ on_answer(void *arg, int err, const struct project_get_detail_result *res)
 	default: break;
 	}
 	shard_call_done(&q->call);
+	CRASH_POINT("create_settling");
 	q->exists = res->kind == PROJECT_GET_DETAIL_DETAIL;
 	log_event(LOG_LEVEL_INFO, q->exists ? "project_confirmed" : "project_taken_back",
 	    LOG_STR("projectId", q->project_id), LOG_INT("shard", q->call.shard));

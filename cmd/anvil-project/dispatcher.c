@@ -5,6 +5,7 @@
 
 #include "cmd/anvil-project/shard.h"
 #include "gen/supervisor.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -227,6 +228,7 @@ on_answer(void *arg, int err, const struct supervisor_spawn_run_result *res)
 	struct answer a = { .spawn = sp, .res = res };
 
 	OBJ_CHECK(sp, SPAWN_MAGIC);
+	CRASH_POINT("dispatch_answered");
 	/* A supervisor that did not answer is asked again at the re-check, or when its link
 	 * is back: that is no failure of the run. */
 	if (sp->owner != NULL && err == 0 &&
@@ -267,6 +269,7 @@ send_spawn(struct dispatcher *d, struct rpc_peer *p, const struct ledger_run *ru
 	}
 	sp->owner = d;
 	r = supervisor_spawn_run_call(p, &opts, &params, on_answer, sp);
+	CRASH_POINT("dispatch_sent");
 	if (r < 0)
 		spawn_free(sp);
 	return r;

@@ -5,6 +5,7 @@
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/run.h"
+#include "lib/base/crash.h"
 #include "lib/base/mem.h"
 
 struct push {
@@ -30,6 +31,7 @@ push(void *arg)
 	struct run_cancel_params params = { .lease_id = u->lease_id,
 		.requested_at = u->requested_at };
 
+	CRASH_POINT("cancel_pushing");
 	if (le != NULL && le->channel != NULL)
 		(void)run_cancel_call(le->channel, NULL, &params, on_pushed, NULL);
 }

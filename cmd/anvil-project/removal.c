@@ -5,6 +5,7 @@
 #include "cmd/anvil-project/shard.h"
 #include "gen/ingress.h"
 #include "gen/supervisor.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -63,6 +64,7 @@ on_files(void *arg, int err, const struct supervisor_remove_project_result *res)
 	struct removal *rm = arg;
 
 	(void)res;
+	CRASH_POINT("removal_files_gone");
 	if (rm->owner != NULL && err == 0 &&
 	    actor_turn(rm->owner->shard->actor, 1, delete_turn, rm) == 0)
 		log_event(
@@ -78,6 +80,7 @@ on_index(void *arg, int err, const struct index_remove_project_result *res)
 	struct rpc_peer *p = rm->owner != NULL ? shard_supervisor(rm->owner->shard) : NULL;
 
 	(void)res;
+	CRASH_POINT("removal_out_of_index");
 	if (err < 0 || p == NULL ||
 	    supervisor_remove_project_call(p, NULL, &params, on_files, rm) < 0)
 		removal_free(rm);

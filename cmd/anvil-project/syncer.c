@@ -6,6 +6,7 @@
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/ingress.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -138,6 +139,7 @@ on_runs(void *arg, int err, const struct index_upsert_runs_result *res)
 	struct syncer *y = sent->owner;
 
 	OBJ_CHECK(sent, SENT_MAGIC);
+	CRASH_POINT("sync_runs_answered");
 	/* A link that ended counts for no row: they are sent again when it is back. */
 	if (y != NULL && err != E_LINK && err != E_DRAINING) {
 		if (actor_turn(y->shard->actor, 1, runs_turn, &a) == 0)
@@ -205,6 +207,7 @@ on_project(void *arg, int err, const struct index_upsert_project_result *res)
 
 	if (y == NULL)
 		return;
+	CRASH_POINT("sync_project_answered");
 	y->project = NULL;
 	if (err == E_LINK || err == E_DRAINING)
 		return;

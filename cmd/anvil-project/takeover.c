@@ -4,6 +4,7 @@
 #include "cmd/anvil-project/shard.h"
 #include "gen/run.h"
 #include "gen/supervisor.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -88,6 +89,7 @@ takeovers_count(const struct takeovers *k)
 static void
 finish(struct takeover *k)
 {
+	CRASH_POINT("takeover_over");
 	(void)map_remove(k->owner->by_run, k->run_id);
 	takeover_free(k);
 }
@@ -153,6 +155,7 @@ conclude(struct takeover *k, const struct ledger_end *end)
 	struct conclusion c = { .k = k, .have_end = end != NULL };
 	int r;
 
+	CRASH_POINT("takeover_concluding");
 	if (end != NULL)
 		c.end = *end;
 	r = actor_turn(s->actor, 1, take_over_turn, &c);
@@ -260,6 +263,7 @@ on_up(void *arg, struct link *l, struct rpc_peer *p)
 
 	(void)l;
 	OBJ_CHECK(k, TAKEOVER_MAGIC);
+	CRASH_POINT("takeover_linked");
 	if (run_conclude_call(p, &opts, &params, on_concluded, k) < 0)
 		failed_try(k, E_LINK);
 	else
@@ -296,6 +300,7 @@ on_killed(void *arg, int err, const struct supervisor_kill_run_result *res)
 	(void)res;
 	if (came_back(k))
 		return;
+	CRASH_POINT("takeover_killed");
 	if (err < 0) {
 		again(k);
 		return;
@@ -325,6 +330,7 @@ on_served(void *arg, int err, const struct supervisor_serve_run_result *res)
 
 	if (came_back(k))
 		return;
+	CRASH_POINT("takeover_served");
 	if (err < 0) {
 		failed_try(k, err);
 		return;
@@ -392,6 +398,7 @@ takeover_begin(
 
 	if (map_get(owner->by_run, run_id) != NULL)
 		return;
+	CRASH_POINT("takeover_begins");
 	k = mem_calloc(1, sizeof(*k));
 	if (k == NULL)
 		return; /* the re-check comes back to it */

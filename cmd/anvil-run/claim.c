@@ -6,6 +6,7 @@
 #include "cmd/anvil-run/journal.h"
 #include "cmd/anvil-run/phases.h"
 #include "cmd/anvil-run/token.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/vault/vault.h"
@@ -52,6 +53,7 @@ release_keyless(struct run_actor *r, int64_t version)
 	log_event(LOG_LEVEL_WARN, "key_version_missing", LOG_STR("runId", r->run_id),
 	    LOG_STR("projectId", r->project_id), LOG_INT("keyVersion", version));
 	(void)place_note_keyless(&r->place);
+	CRASH_POINT("run_keyless_noted");
 	r->keyless = 1;
 	r->life = LIFE_RELEASE;
 	finish(r);
@@ -109,6 +111,7 @@ open_sandbox(struct run_actor *r)
 static void
 has_ended_before(struct run_actor *r)
 {
+	CRASH_POINT("run_had_ended");
 	r->life = LIFE_FINISH;
 	r->ending_posted = 1;
 	finish(r);
@@ -117,6 +120,7 @@ has_ended_before(struct run_actor *r)
 static void
 has_store(struct run_actor *r)
 {
+	CRASH_POINT("run_store_made");
 	place_forget_keyless(&r->place);
 	if (r->life != LIFE_STORE)
 		return;
@@ -172,6 +176,7 @@ on_claimed(void *arg, const struct project_claim_run_claimed *c)
 	struct run_actor *r = arg;
 
 	OBJ_CHECK(r, RUN_MAGIC);
+	CRASH_POINT("run_claimed");
 	log_event(LOG_LEVEL_INFO, "run_started", LOG_STR("runId", r->run_id),
 	    LOG_STR("projectId", r->project_id), LOG_STR("spawnId", r->spawn_id),
 	    LOG_STR("sandbox", r->driver->name));
@@ -195,6 +200,7 @@ on_stale(void *arg, const char *reason)
 	struct run_actor *r = arg;
 
 	OBJ_CHECK(r, RUN_MAGIC);
+	CRASH_POINT("run_stale");
 	log_event(LOG_LEVEL_INFO, "stale_claim", LOG_STR("runId", r->run_id),
 	    LOG_STR("projectId", r->project_id), LOG_STR("reason", reason));
 	(void)(record_exists(r->place.dir) ? place_remove_trees(&r->place)

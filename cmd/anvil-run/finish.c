@@ -6,6 +6,7 @@
 
 #include "cmd/anvil-run/journal.h"
 #include "cmd/anvil-run/phases.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -61,6 +62,7 @@ finish_exit(struct run_actor *r, int status)
 static void
 exit_settled(struct run_actor *r)
 {
+	CRASH_POINT("run_trees_removed");
 	finish_exit(r, r->exit_status);
 }
 
@@ -150,6 +152,7 @@ tear_down(struct run_actor *r)
 		return 0;
 	actor_timer_stop(r->stop.timer);
 	r->torn_down = 1;
+	CRASH_POINT("run_torn_down");
 	return 1;
 }
 
@@ -168,6 +171,7 @@ on_released(void *arg, enum lease_verdict v, const char *reason)
 	struct run_actor *r = arg;
 
 	OBJ_CHECK(r, RUN_MAGIC);
+	CRASH_POINT("run_release_answered");
 	switch (v) {
 	case LEASE_RELEASED:
 		log_event(LOG_LEVEL_INFO, "run_released", LOG_STR("runId", r->run_id),
@@ -200,6 +204,7 @@ release(struct run_actor *r)
 	if (r->release_asked)
 		return;
 	r->release_asked = 1;
+	CRASH_POINT("run_releasing");
 	lease_release(r->lease,
 	    r->keyless ? RELEASE_REASON_KEY_VERSION : RELEASE_REASON_SHUTDOWN, on_released, r);
 }
@@ -212,6 +217,7 @@ on_settled(void *arg, enum lease_verdict v, const char *reason)
 	struct run_actor *r = arg;
 
 	OBJ_CHECK(r, RUN_MAGIC);
+	CRASH_POINT("run_settled");
 	if (v == LEASE_SETTLED) {
 		leave(r, EXIT_SETTLED);
 		return;
@@ -237,6 +243,7 @@ settle(struct run_actor *r)
 		.error_message = e->error_message };
 
 	r->life = LIFE_SETTLE;
+	CRASH_POINT("run_terminal");
 	log_event(LOG_LEVEL_INFO, "run_finished", LOG_STR("runId", r->run_id),
 	    LOG_STR("projectId", r->project_id), LOG_STR("status", run_status_name(e->status)),
 	    LOG_STR(
@@ -281,6 +288,7 @@ store_outcome(struct run_actor *r)
 static void
 log_is_finished(struct run_actor *r)
 {
+	CRASH_POINT("run_log_finished");
 	r->log_finished = 1;
 	advance(r);
 }
@@ -291,6 +299,7 @@ on_last_answer(void *arg)
 	struct run_actor *r = arg;
 
 	OBJ_CHECK(r, RUN_MAGIC);
+	CRASH_POINT("run_last_answered");
 	r->last_answered = 1;
 	advance(r);
 }
@@ -315,6 +324,7 @@ lose(struct run_actor *r)
 	(void)snprintf(message, sizeof(message),
 	    "The lease of this run was lost (%s); its steps were stopped.", r->lost_reason);
 	r->ending_posted = 1;
+	CRASH_POINT("run_lost");
 	r->exit_status = EXIT_LOST;
 	journal_lose(r, message, NULL);
 	leave(r, EXIT_LOST);

@@ -6,17 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/anvil-run/place.h"
 #include "lib/actor/actor.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 
-#define READ_BYTES    16384
-#define REQUEST_BYTES 16384 /* More than any request that fits a pipe at once. */
+#define READ_BYTES     16384
+#define REQUEST_BYTES  16384 /* More than any request that fits a pipe at once. */
+#define GIT_MEMORY_MIN ((rlim_t)1 << 30)
 
 struct git {
 	uint32_t magic;
@@ -43,13 +46,41 @@ close_both(int fds[2])
 	io_close(&fds[1]);
 }
 
-/* Between fork and exec.  It gets these three, /dev/null and no environment: not the start
- * object, which has keys. */
+/* A server may send refs without end.  Half of the machine's memory, or what is set already,
+ * leaves room for everybody else; sanitizers reserve more than any machine has. */
 static void
-become(const char *program, int request_fd, int result_fd, int noise_fd)
+limit_memory(rlim_t bytes)
+{
+#ifndef ANVIL_SANITIZED
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_DATA, &l) < 0)
+		return;
+	if (bytes < l.rlim_cur)
+		l.rlim_cur = l.rlim_max = bytes;
+	(void)setrlimit(RLIMIT_DATA, &l);
+#else
+	(void)bytes;
+#endif
+}
+
+static rlim_t
+memory_bytes(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	rlim_t half = pages > 0 && size > 0 ? (rlim_t)pages / 2 * (rlim_t)size : 0;
+
+	return half > GIT_MEMORY_MIN ? half : GIT_MEMORY_MIN;
+}
+
+/* Between fork and exec.  It gets these three, /dev/null and no environment (in a test: which
+ * point it dies at): not the start object, which has keys. */
+static void
+become(const char *program, rlim_t memory, int request_fd, int result_fd, int noise_fd)
 {
 	static char request[] = "3", result[] = "4", name[] = "anvil-checkout";
-	static char *const argv[] = { name, request, result, NULL }, *const env[] = { NULL };
+	static char *const argv[] = { name, request, result, NULL };
+	char *const env[] = { CRASH_VARIABLE(), NULL };
 	int from = fcntl(request_fd, F_DUPFD_CLOEXEC, 10);
 	int to = fcntl(result_fd, F_DUPFD_CLOEXEC, 10);
 
@@ -57,6 +88,7 @@ become(const char *program, int request_fd, int result_fd, int noise_fd)
 	    dup2(noise_fd, STDERR_FILENO) < 0 || dup2(from, 3) < 0 || dup2(to, 4) < 0 ||
 	    close_range(5, ~0U, 0) < 0)
 		_exit(126);
+	limit_memory(memory);
 	(void)execve(program, argv, env);
 	dprintf(STDERR_FILENO, "%s: %s\n", program, strerror(errno));
 	_exit(127);
@@ -67,6 +99,7 @@ git_start(struct git_child *ret)
 {
 	int request[2] = { -1, -1 }, result[2] = { -1, -1 }, noise[2] = { -1, -1 };
 	CLEANUP_FREE char *program = place_program("anvil-checkout");
+	rlim_t memory = memory_bytes();
 	pid_t pid = -1;
 
 	if (program == NULL)
@@ -81,7 +114,7 @@ git_start(struct git_child *ret)
 		return E_SYS;
 	}
 	if (pid == 0)
-		become(program, request[0], result[1], noise[1]);
+		become(program, memory, request[0], result[1], noise[1]);
 	io_close(&request[0]);
 	io_close(&result[1]);
 	io_close(&noise[1]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/anvil-run/phases.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -152,6 +153,7 @@ claim_work(struct job *j, struct desk *d)
 	/* The last mebibyte is put by while there is one; without it the run goes on. */
 	if (err == 0)
 		(void)record_reserve_make(d->dir);
+	CRASH_POINT("run_reserve_made");
 	return err;
 }
 
@@ -202,6 +204,7 @@ begin_work(struct job *j, struct desk *d)
 	if (err < 0)
 		return err;
 	e->stage = 1;
+	CRASH_POINT("run_steps_planned");
 	return record_begin(d->record, clock_wall_ms());
 }
 
@@ -343,6 +346,7 @@ finish_work(struct job *j, struct desk *d)
 	if (err < 0)
 		return err;
 	e->stage = 1;
+	CRASH_POINT("run_outcome_stored");
 	(void)record_reserve_drop(d->dir);
 	return read_ending(d, &e->ending);
 }

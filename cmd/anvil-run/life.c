@@ -7,6 +7,7 @@
 
 #include "cmd/anvil-run/journal.h"
 #include "cmd/anvil-run/phases.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
 #include "lib/base/io.h"
@@ -111,6 +112,7 @@ life_tell_of_cancel(struct run_actor *r)
 	stop_step(r, STOP_CANCEL);
 	if (r->git != NULL)
 		git_stop(r->git, 0);
+	CRASH_POINT("run_told_to_end");
 	journal_canceling(r);
 }
 
@@ -135,6 +137,7 @@ life_cancel(struct run_actor *r, int64_t requested_at_ms)
 	OBJ_CHECK(r, RUN_MAGIC);
 	if (r->cancel_at_ms != 0 || r->lost || r->ending_posted || r->life >= LIFE_SETTLE)
 		return;
+	CRASH_POINT("run_cancel_seen");
 	r->cancel_at_ms = requested_at_ms;
 	log_event(LOG_LEVEL_INFO, "run_cancel_seen", LOG_STR("runId", r->run_id),
 	    LOG_STR("projectId", r->project_id));
@@ -213,6 +216,7 @@ start(struct run_actor *r)
 static void
 has_begun(struct run_actor *r)
 {
+	CRASH_POINT("run_running");
 	r->begun = 1;
 	start(r);
 }
@@ -295,6 +299,7 @@ judge_config(struct run_actor *r, const struct checkout_message *m)
 		return;
 	}
 	r->life = LIFE_WORKSPACE;
+	CRASH_POINT("run_config_read");
 	ask_for_workspace(r);
 }
 
@@ -329,6 +334,7 @@ judge_workspace(struct run_actor *r, const struct checkout_message *m)
 		return;
 	}
 	r->life = LIFE_BEGIN;
+	CRASH_POINT("run_workspace_made");
 	git_dismiss(r->git);
 	journal_begin(r, has_begun);
 }
@@ -338,6 +344,7 @@ judge_workspace(struct run_actor *r, const struct checkout_message *m)
 static void
 commit_is_stored(struct run_actor *r)
 {
+	CRASH_POINT("run_commit_stored");
 	r->commit_stored = 1;
 	ask_for_workspace(r);
 }
@@ -359,6 +366,7 @@ on_recorded(void *arg, enum lease_verdict v, const char *reason)
 		return;
 	}
 	r->life = LIFE_CONFIG;
+	CRASH_POINT("run_commit_recorded");
 	journal_commit(r, commit_is_stored);
 	told_git(r, git_go_on(r->git));
 }
@@ -369,6 +377,7 @@ record_the_commit(struct run_actor *r)
 	if (r->life != LIFE_CHECKOUT || r->sha[0] == '\0' || life_diverted(r))
 		return;
 	r->life = LIFE_COMMIT;
+	CRASH_POINT("run_commit_known");
 	lease_record_commit(r->lease, r->sha, on_recorded, r);
 	/* Likely to be needed, and slow to make: while the shard writes and git reads. */
 	r->driver->prepare(r->sandbox);

@@ -11,6 +11,7 @@
 
 #include "cmd/anvil-run/run.h"
 #include "cmd/anvil-run/setup.h"
+#include "lib/base/crash.h"
 #include "lib/base/id.h"
 
 static const struct proc_option options[] = {
@@ -75,6 +76,7 @@ main(int argc, char *argv[])
 
 	if (executes(argc, argv) && git_start(&child) < 0)
 		return EXIT_NOT_CLAIMED;
+	CRASH_POINT("run_begun");
 	p = proc_start(&role, argc, argv);
 	serving = proc_option(p, "--serve") != NULL;
 	check_options(p, serving);

@@ -7,6 +7,7 @@
 #include "cmd/anvil-run/rows.h"
 #include "gen/run_methods.h"
 #include "lib/base/buf.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 
@@ -274,9 +275,11 @@ conclude_work(struct job *j, struct desk *d)
 	enum record_conclusion c = RECORD_CONCLUDED;
 	int err = d->record != NULL ? 0 : E_NOENT;
 
+	CRASH_POINT("serve_concluding");
 	if (err == 0)
 		err = record_conclude(d->record, q->lease_epoch, q->failure_code, q->message,
 		    clock_wall_ms(), &c);
+	CRASH_POINT("serve_concluded");
 	if (err < 0)
 		return err;
 	if (c == RECORD_CONCLUDED)

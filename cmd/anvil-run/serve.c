@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cmd/anvil-run/phases.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 
@@ -49,6 +50,7 @@ open_done(struct job *j, int err)
 	struct run_actor *r = o->r;
 
 	free(o);
+	CRASH_POINT("serve_opened");
 	if (err < 0 && err != E_CANCELED)
 		actor_stop(r->actor, EXIT_INTERNAL);
 }

@@ -5,6 +5,7 @@
 
 #include "cmd/anvil-run/phases.h"
 #include "gen/run.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
 #include "lib/base/log.h"
@@ -228,8 +229,10 @@ take_place(struct proc *p, struct run_actor *r)
 
 	if (err == 0 && !r->serving)
 		err = place_make(&r->place);
+	CRASH_POINT_OF(r->serving ? "serve" : "run", "has_place");
 	if (err == 0)
 		err = place_lock(&r->place, r->spawn_id != NULL ? r->spawn_id : "serve");
+	CRASH_POINT_OF(r->serving ? "serve" : "run", "locked");
 	if (err == 0 && !r->serving)
 		err = place_make_trees(&r->place);
 	if (err < 0)
@@ -303,6 +306,7 @@ setup_run(struct proc *p, int serving, const struct git_child *child)
 		proc_die(p, "runs.sandbox names no driver");
 	take_place(p, r);
 	r->actor = proc_actor(p, serving ? &serve_desc : &desc, &place, r->config->data_dir);
+	CRASH_POINT_OF(serving ? "serve" : "run", "listens");
 	err = make_common(r);
 	if (err == 0 && !serving)
 		err = make_parts(r, shard, child);

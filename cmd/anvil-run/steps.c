@@ -4,6 +4,7 @@
 #include "cmd/anvil-run/journal.h"
 #include "cmd/anvil-run/phases.h"
 #include "cmd/anvil-run/stepenv.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
@@ -22,6 +23,7 @@ step_of(const struct run_actor *r)
 static void
 step_is_stored(struct run_actor *r)
 {
+	CRASH_POINT("run_step_stored");
 	if (r->life != LIFE_STEPS || life_diverted(r))
 		return;
 	if (r->step == r->pipeline->nsteps) {
@@ -60,6 +62,7 @@ on_drained(void *arg)
 		finish(r);
 		return;
 	}
+	CRASH_POINT("run_step_drained");
 	note_leftovers(r);
 	step_end_judge(&r->result, step_of(r)->name, r->pipeline->working_directory,
 	    r->config->runs_step_memory_bytes, &end);
@@ -202,12 +205,14 @@ steps_start(struct run_actor *r)
 	journal_note(r, "Step %zu/%zu: %s", r->step, r->pipeline->nsteps, step_of(r)->name);
 	log_event(LOG_LEVEL_INFO, "step_started", LOG_STR("runId", r->run_id),
 	    LOG_STR("projectId", r->project_id), LOG_INT("position", r->step));
+	CRASH_POINT("run_before_step");
 	err = open_pipes(r, &out_fd, &err_fd);
 	if (err < 0)
 		(void)snprintf(r->result.problem.reason, sizeof(r->result.problem.reason),
 		    "no pipes for the step: %s", err_text(err));
 	else
 		err = spawn(r, out_fd, err_fd);
+	CRASH_POINT("run_step_spawned");
 	if (err == E_NOENT)
 		r->result.end = SANDBOX_NO_DIRECTORY;
 	if (err < 0) {

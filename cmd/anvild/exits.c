@@ -6,6 +6,7 @@
 #include "cmd/anvild/methods.h"
 #include "cmd/anvild/supervisor.h"
 #include "gen/project.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -93,6 +94,7 @@ on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 		free(en);
 		return;
 	}
+	CRASH_POINT("supervisor_exit_answered");
 	/* A project that its shard does not know has no run that waits for this. */
 	if (err == 0 && res->kind != PROJECT_RUNNER_EXITED_MOVING) {
 		(void)sup_write(en->owner->sup, answered_turn, en->e.spawn_id);

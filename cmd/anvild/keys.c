@@ -11,6 +11,7 @@
 
 #include "cmd/anvild/supervisor.h"
 #include "gen/supervisor.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
@@ -59,6 +60,7 @@ save(const struct supervisor *s, const struct vault_keys *next, char why[VAULT_W
 	r = vault_keys_save(next, spare, why);
 	if (r < 0)
 		return r;
+	CRASH_POINT("keys_spare_saved");
 	r = vault_keys_overwrite(next, path, why);
 	if (r == 0 || r == E_DENIED)
 		(void)unlink(spare);
@@ -109,6 +111,7 @@ keys_settle(struct supervisor *s, char why[VAULT_WHY_SIZE])
 	if (spare_path(s, spare) < 0 || access(spare, F_OK) < 0)
 		return 0;
 	r = vault_keys_overwrite(s->keys, s->config->keys_file, why);
+	CRASH_POINT("keys_settled");
 	if (r == 0)
 		(void)unlink(spare);
 	return r;
@@ -312,11 +315,13 @@ keys_rotate(struct keys *k, char why[VAULT_WHY_SIZE])
 	r = save(s, next, why);
 	if (r < 0)
 		return r;
+	CRASH_POINT("keys_rotated");
 	(void)vault_keys_free(s->keys);
 	s->keys = TAKE_PTR(next);
 	log_event(LOG_LEVEL_INFO, "keys_rotated",
 	    LOG_INT("version", vault_keys_current(s->keys)), LOG_STR("file", path));
 	hand_over(k);
+	CRASH_POINT("keys_handed_over");
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cmd/anvild/spawn.h"
 #include "cmd/anvild/supervisor.h"
+#include "lib/base/crash.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -75,8 +76,10 @@ on_pidfd(void *arg, int fd, enum watch_what what)
 	(void)what;
 	OBJ_CHECK(p, PROCESS_MAGIC);
 	/* The end of one that is not our child is all that can be known of it. */
-	if (p->adopted || reap(fd, &how))
+	if (p->adopted || reap(fd, &how)) {
+		CRASH_POINT("supervisor_reaped");
 		end(p, &how);
+	}
 }
 
 static void
@@ -141,7 +144,9 @@ row_on_disk(void *arg)
 	struct process *p = arg;
 
 	OBJ_CHECK(p, PROCESS_MAGIC);
+	CRASH_POINT("supervisor_row_on_disk");
 	spawn_open(&p->spawned);
+	CRASH_POINT("supervisor_gate_open");
 }
 
 /* A run must not go on: a supervisor that comes later would not know it.  Its owner hears of it

@@ -10,6 +10,7 @@
 #include "cmd/anvild/startup.h"
 #include "cmd/anvild/supervisor.h"
 #include "cmd/anvild/sweep.h"
+#include "lib/base/crash.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -175,8 +176,11 @@ startup_recover(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 	if (arena == NULL)
 		return E_NOMEM;
 	r = actor_turn(s->actor, 0, read_turn, &rc);
-	for (const struct left *l = rc.first; l != NULL && r == 0; l = l->next)
+	for (const struct left *l = rc.first; l != NULL && r == 0; l = l->next) {
+		CRASH_POINT("supervisor_recovering");
 		r = recover_one(s, l, why);
+	}
+	CRASH_POINT("supervisor_recovered");
 	if (r == 0)
 		r = sup_write(s, forget_turn, &rc);
 	return r < 0 ? r : actor_commit_now(s->actor);

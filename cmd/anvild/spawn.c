@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/base/base.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 
@@ -94,11 +95,13 @@ child_run(const struct spawn_desc *d, int gate)
 	gate = lay_descriptors(d, gate);
 	if (gate < 0)
 		_exit(EXEC_FAILED);
+	CRASH_POINT("child_at_gate");
 	do
 		got = read(gate, &go, 1);
 	while (got < 0 && errno == EINTR);
 	if (got != 1)
 		_exit(0); /* the parent never committed us */
+	CRASH_POINT("child_through_gate");
 	(void)execv(d->program, (char *const *)(uintptr_t)d->argv);
 	_exit(EXEC_FAILED);
 }
@@ -126,6 +129,7 @@ spawn_fork(const struct spawn_desc *d, struct spawned *ret)
 	}
 	if (s.pid == 0)
 		child_run(d, gate_read);
+	CRASH_POINT("supervisor_forked");
 	s.pidfd = io_pidfd_open(s.pid);
 	if (s.pidfd < 0 || io_proc_start_time(s.pid, &s.start_ticks) < 0) {
 		spawn_abandon(&s);

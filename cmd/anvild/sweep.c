@@ -15,6 +15,7 @@
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/serves.h"
 #include "cmd/anvild/supervisor.h"
+#include "lib/base/crash.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -65,8 +66,10 @@ job_work(void *arg)
 		return;
 	}
 	for (size_t i = 0; j->names[i] != NULL; i++) {
-		int r = sandbox_remove_tree(dir, j->names[i]);
+		int r;
 
+		CRASH_POINT("supervisor_sweeping");
+		r = sandbox_remove_tree(dir, j->names[i]);
 		if (r < 0)
 			j->failed = r;
 	}
@@ -86,6 +89,7 @@ job_done(void *arg, int err)
 {
 	struct job *j = arg;
 
+	CRASH_POINT("supervisor_swept");
 	j->sweep->njobs--;
 	if (err == 0 && j->failed < 0)
 		log_event(LOG_LEVEL_WARN, "workspace_removal_failed",

@@ -8,6 +8,7 @@
 #include "lib/actor/crash.h"
 #include "lib/actor/inside.h"
 #include "lib/actor/trace.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -178,6 +179,7 @@ turn_commit(struct actor *a)
 	(void)event_del(&a->ev_commit);
 	keep_log_short(a);
 	round_leave(a, 0);
+	CRASH_POINT_OF(a->address, "after_replies");
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 
 #ifdef ANVIL_FAULTS
 
+#define VARIABLE    "ANVIL_CRASH_FILE"
 #define ORDER_BYTES 128
 
 /* What the environment orders; static, since points have no argument.  `seen` tells one order
@@ -29,7 +30,7 @@ static _Atomic long ncame;
 static void
 read_environment(void)
 {
-	const char *path = getenv("ANVIL_CRASH_FILE");
+	const char *path = getenv(VARIABLE);
 	int n = path == NULL ? 0 : snprintf(hit_path, sizeof(hit_path), "%s.hit", path);
 
 	if (n > 0 && (size_t)n < sizeof(hit_path))
@@ -93,6 +94,17 @@ crash_point(const char *actor, const char *name)
 	if (skip < 0 || atomic_fetch_add(&ncame, 1) < skip || rename(order_path, hit_path) < 0)
 		return;
 	(void)kill(getpid(), SIGKILL);
+}
+
+char *
+crash_variable(void)
+{
+	static const char name[] = VARIABLE "=";
+
+	for (char **each = environ; each != NULL && *each != NULL; each++)
+		if (strncmp(*each, name, sizeof(name) - 1) == 0)
+			return *each;
+	return NULL;
 }
 
 #endif

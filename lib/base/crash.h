@@ -22,10 +22,15 @@
  * actors' at the same place.  ${actor}: an address; what follows a `/` does not count. */
 #define CRASH_POINT_OF(actor, name) crash_point(actor, name)
 
+/* The variable as it stands in the environment, for a child that gets no other; NULL. */
+#define CRASH_VARIABLE() crash_variable()
+
 void crash_point(const char *actor, const char *name);
+char *crash_variable(void);
 #else
 #define CRASH_POINT(name)           ((void)0)
-#define CRASH_POINT_OF(actor, name) ((void)0)
+#define CRASH_POINT_OF(actor, name) ((void)(actor))
+#define CRASH_VARIABLE()            NULL
 #endif
 
 #endif

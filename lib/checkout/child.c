@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -107,8 +108,10 @@ run_phases(struct co *co)
 		r = set_certificates(co);
 	if (r == 0)
 		r = co_mirror_lock(co);
+	CRASH_POINT("checkout_locked");
 	if (r == 0)
 		r = once_anew(co, phase_commit);
+	CRASH_POINT("checkout_fetched");
 	if (r == 0)
 		r = co_send_commit(co);
 	if (r == 0)
@@ -119,9 +122,11 @@ run_phases(struct co *co)
 		r = receive_depth(co);
 	if (r < 0)
 		return r;
+	CRASH_POINT("checkout_before_workspace");
 	(void)umask(022); /* What steps see; the mirror is nobody else's. */
 	r = once_anew(co, co_workspace_write);
 	wipe_token(co);
+	CRASH_POINT("checkout_workspace_made");
 	return r < 0 ? r : co_send_done(co);
 }
 

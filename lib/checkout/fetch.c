@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "lib/checkout/co.h"
@@ -218,6 +219,7 @@ co_fetch(struct co *co)
 	if (r < 0 || co_mirror_refs_same(co))
 		return r;
 	r = remote_download(co, remote, specs, ARRAY_LEN(specs));
+	CRASH_POINT("checkout_downloaded");
 	return r < 0 ? r : co_mirror_refs_write(co);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
 #include "lib/base/io.h"
@@ -79,6 +80,7 @@ co_write_text(struct co *co, const char *path, const char *text, size_t n)
 	r = io_write_all(fd, text, n);
 	if (r < 0)
 		return co_fail_err(co, r, path);
+	CRASH_POINT("checkout_text_written");
 	return rename(tmp, path) < 0 ? co_fail_errno(co, path) : 0;
 }
 
@@ -161,6 +163,7 @@ co_mirror_discard(struct co *co)
 		return co_fail_reason(co, "path too long: %s", co->req.mirror);
 	if (rename(co->req.mirror, away) < 0 && errno != ENOENT)
 		return co_fail_errno(co, "mirror");
+	CRASH_POINT("checkout_mirror_away");
 	sweep_old(co);
 	return 0;
 }
@@ -187,6 +190,7 @@ mirror_make(struct co *co)
 		r = co_write_text(co, path, "ref: refs/heads/main\n", 21);
 	if (r == 0)
 		r = mirror_path(co, path, "config");
+	CRASH_POINT("checkout_mirror_half");
 	if (r == 0) /* Last: a mirror is whole when its config is there. */
 		r = co_write_text(co, path, config, strlen(config));
 	co->fresh = r == 0;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -231,6 +232,7 @@ write_with_index(struct co *co, git_index *index, int root_fd)
 
 	if (r == 0)
 		r = write_entries(co, index, root_fd);
+	CRASH_POINT("checkout_files_written");
 	if (r == 0)
 		r = co_gitdir_write(co);
 	if (r == 0 && git_index_write(index) < 0)

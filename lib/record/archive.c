@@ -8,6 +8,7 @@
 
 #include <zstd.h>
 
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -139,6 +140,7 @@ write_frame(struct archive *a, const void *text, size_t n, size_t *ret_size)
 	if (ZSTD_isError(size))
 		return E_NOMEM; /* The bound holds and the parameters are fixed: nothing else. */
 	r = write_at(a->fd, a->file_offset, a->packed.data, size);
+	CRASH_POINT("log_frame_written");
 	if (r == 0)
 		*ret_size = size;
 	return r;

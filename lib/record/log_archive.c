@@ -1,5 +1,6 @@
 #include "lib/record/log_archive.h"
 
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 
 #define PACK_MIN_BYTES ((int64_t)128 << 10) /* Less is not worth a frame of its own. */
@@ -285,6 +286,7 @@ record_finish_log(struct record *r)
 		err = archive_sync(r->archive);
 	if (err < 0)
 		return err;
+	CRASH_POINT("log_archive_synced");
 	r->unsynced = 0;
 	return record_frames(r, STORE_SYNC_FULL);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/mem.h"
 #include "lib/store/priv.h"
@@ -70,8 +71,11 @@ write_back(const struct checkpointer *c, sqlite3 **db, int truncate)
 		return 0;
 	}
 	rc = sqlite3_wal_checkpoint_v2(*db, NULL, SQLITE_CHECKPOINT_PASSIVE, &nlog, &ndone);
-	if (truncate && rc == SQLITE_OK && nlog == ndone)
+	CRASH_POINT_OF(c->store->desc->name, "log_written_back");
+	if (truncate && rc == SQLITE_OK && nlog == ndone) {
 		is_cut = cut(*db);
+		CRASH_POINT_OF(c->store->desc->name, "log_cut");
+	}
 	(void)sqlite3_db_release_memory(*db);
 	return is_cut;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -102,7 +103,7 @@ store_set_up(sqlite3 *db)
 /* The file is made here, so that its mode and its entry in the folder are certain before
  * SQLite sees it. */
 static int
-make_file(const char *path)
+make_file(const struct store_desc *d, const char *path)
 {
 	CLEANUP(io_closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	CLEANUP_FREE char *folder = NULL;
@@ -118,6 +119,7 @@ make_file(const char *path)
 	if (slash != NULL)
 		*slash = '\0';
 	dir = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CRASH_POINT_OF(d->name, "file_made");
 	return dir < 0 ? err_from_errno(errno) : io_sync_dir(dir);
 }
 
@@ -161,7 +163,7 @@ store_open(
 	*ret_why = NULL;
 	if (s == NULL)
 		return E_NOMEM;
-	r = make_file(path);
+	r = make_file(d, path);
 	if (r == E_SYS || r == E_NOENT)
 		r = E_STORAGE;
 	if (r == 0)
@@ -282,8 +284,11 @@ store_begin(struct store *s)
 int
 store_commit(struct store *s)
 {
-	int r = store_do(s, WORD_COMMIT);
+	int r;
 
+	CRASH_POINT_OF(s->desc->name, "before_commit");
+	r = store_do(s, WORD_COMMIT);
+	CRASH_POINT_OF(s->desc->name, "after_commit");
 	/* A COMMIT that could not be done may leave the transaction open. */
 	if (r < 0)
 		store_rollback(s);

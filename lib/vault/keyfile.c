@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -141,6 +142,7 @@ vault_keys_create(const char *path, struct vault_keys **ret, char why[VAULT_WHY_
 	if (snprintf(tmp, sizeof(tmp), "%s.%.8s", path, tag) >= (int)sizeof(tmp))
 		return say(why, E_INVAL, path, "path is too long");
 	r = write_unnamed(k, tmp);
+	CRASH_POINT("keys_first_written");
 	/* link() fails where rename() would replace a file that somebody else has just made. */
 	if (r == 0 && link(tmp, path) < 0)
 		r = err_from_errno(errno);
@@ -148,6 +150,7 @@ vault_keys_create(const char *path, struct vault_keys **ret, char why[VAULT_WHY_
 		r = say_errno(why, path, "cannot be made");
 	else if (r < 0)
 		r = say(why, r, path, err_text(r));
+	CRASH_POINT("keys_first_linked");
 	(void)unlink(tmp);
 	if (r == 0 && sync_parent(path) < 0)
 		r = say_errno(why, path, "cannot be brought to disk");
@@ -185,6 +188,7 @@ replace(const struct vault_keys *k, const char *path, const char *tmp, char why[
 	if (r < 0)
 		return r == E_SYS || r == E_NOENT ? say_errno(why, tmp, "cannot be made")
 						  : say(why, r, tmp, err_text(r));
+	CRASH_POINT("keys_new_written");
 	r = keep_owner(path, tmp, why);
 	if (r == 0 && rename(tmp, path) < 0)
 		r = say_errno(why, path, "cannot be replaced");
@@ -208,6 +212,7 @@ vault_keys_save(const struct vault_keys *k, const char *path, char why[VAULT_WHY
 	if (snprintf(tmp, sizeof(tmp), "%s.new", real) >= (int)sizeof(tmp))
 		return say(why, E_INVAL, path, "path is too long");
 	r = replace(k, real, tmp, why);
+	CRASH_POINT("keys_new_renamed");
 	if (r == 0 && sync_parent(real) < 0)
 		r = say_errno(why, path, "cannot be brought to disk");
 	return r;
@@ -241,6 +246,7 @@ write_over(int fd, const struct buf *text, size_t len)
 		return err_from_errno(errno);
 	if ((size_t)n != text->len)
 		return E_FULL;
+	CRASH_POINT("keys_written_over");
 	return ftruncate(fd, (off_t)len) < 0 || fsync(fd) < 0 ? err_from_errno(errno) : 0;
 }
 
