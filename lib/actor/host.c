@@ -280,6 +280,7 @@ make_loop(struct actor *a, const char *runtime_dir)
 		return E_NOMEM;
 	event_assign(&a->ev_commit, a->base, -1, 0, turn_on_commit, a);
 	drain_init(a);
+	address_init(a);
 	signals_init(a);
 	a->dirfd = io_open_dir(AT_FDCWD, runtime_dir);
 	if (a->dirfd < 0)
@@ -295,11 +296,12 @@ make_parts(struct actor *a, const struct actor_place *place)
 	int r;
 
 	a->address = mem_strdup(place->address);
+	a->runtime_dir = mem_strdup(place->runtime_dir);
 	a->methods = map_new();
 	a->announced = map_new();
 	a->arena = arena_new();
-	if (a->address == NULL || a->methods == NULL || a->announced == NULL ||
-	    a->arena == NULL)
+	if (a->address == NULL || a->runtime_dir == NULL || a->methods == NULL ||
+	    a->announced == NULL || a->arena == NULL)
 		return E_NOMEM;
 	r = builtin_add(a);
 	if (r == 0 && desc->methods != NULL)
@@ -379,6 +381,7 @@ actor_free(struct actor *a)
 	if (a->base != NULL) {
 		(void)event_del(&a->ev_commit);
 		(void)event_del(&a->ev_drain);
+		(void)event_del(&a->ev_address);
 		event_base_free(a->base);
 	}
 	round_done(a);
@@ -392,6 +395,7 @@ actor_free(struct actor *a)
 	io_close(&a->lock_fd);
 	free(a->store_path);
 	free(a->address);
+	free(a->runtime_dir);
 	a->magic = 0;
 	free(a);
 	return NULL;
@@ -414,6 +418,7 @@ int
 actor_run(struct actor *a)
 {
 	OBJ_CHECK(a, ACTOR_MAGIC);
+	address_begin(a);
 	while (!a->stopping)
 		if (event_base_loop(a->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0)
 			return ACTOR_EXIT_RESTART;

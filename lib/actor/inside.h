@@ -84,6 +84,7 @@ struct actor {
 	const struct actor_desc *desc;
 	void *ctx; /* Of the program's methods. */
 	char *address;
+	char *runtime_dir; /* By name: the directory may be made anew. */
 	pid_t supervisor_pid;
 	int64_t started_ms;
 	struct mono_time started;
@@ -116,6 +117,7 @@ struct actor {
 	int ended; /* Connections and workers are gone, for good. */
 	struct mono_time drain_until;
 	struct event ev_drain;
+	struct event ev_address; /* The next look at our socket's name. */
 	struct event ev_term, ev_int, ev_hup;
 };
 
@@ -147,6 +149,14 @@ int builtin_add(struct actor *a);
 /* ---- drain.c ---- */
 
 void drain_init(struct actor *a);
+
+/* ---- address.c ---- */
+
+void address_init(struct actor *a);
+/* From now on our socket is bound again soon after its name has gone. */
+void address_begin(struct actor *a);
+/* Looks now. */
+void address_look(struct actor *a);
 
 /* ---- signals.c ---- */
 
