@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include "cmd/anvild/child.h"
+#include "cmd/anvild/drain.h"
 #include "cmd/anvild/process.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/serves.h"
@@ -64,36 +65,22 @@ supervisor_list_runs(struct supervisor *s, struct turn *t,
 	return 0;
 }
 
-static void
-set_draining(struct supervisor *s, int draining)
-{
-	if (s->slots.draining == draining)
-		return;
-	s->slots.draining = draining;
-	log_plain(LOG_LEVEL_INFO, draining ? "drain_began" : "drain_ended");
-	runners_wake(s->runners);
-}
-
 int
 supervisor_drain(struct supervisor *s, struct turn *t, const struct supervisor_drain_params *p,
     struct supervisor_drain_result *ret)
 {
-	(void)t;
 	(void)p;
-	set_draining(s, 1);
 	ret->kind = SUPERVISOR_DRAIN_OK;
-	return 0;
+	return drain_set(s, t, 1);
 }
 
 int
 supervisor_resume(struct supervisor *s, struct turn *t,
     const struct supervisor_resume_params *p, struct supervisor_resume_result *ret)
 {
-	(void)t;
 	(void)p;
-	set_draining(s, 0);
 	ret->kind = SUPERVISOR_RESUME_OK;
-	return 0;
+	return drain_set(s, t, 0);
 }
 
 /* A pidfd delivers SIGKILL until the kernel lets the process go; what is given up here is

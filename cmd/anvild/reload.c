@@ -1,8 +1,10 @@
 #include "cmd/anvild/reload.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd/anvild/child.h"
+#include "cmd/anvild/notify.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/supervisor.h"
 #include "cmd/anvild/sweep.h"
@@ -109,16 +111,14 @@ reload_tell(struct supervisor *s, struct rpc_peer *ingress)
 		log_event(LOG_LEVEL_WARN, "settings_not_taken", LOG_STR("actor", "ingress"));
 }
 
-void
-reload(struct supervisor *s)
+static void
+read_again(struct supervisor *s)
 {
 	CLEANUP(buf_done) struct buf problems = BUF_INIT;
 	CLEANUP(config_freep) struct config *next = NULL;
 	struct rpc_peer *ingress = actor_peer(s->actor, "ingress");
 	struct change change;
 
-	if (s->stopping)
-		return;
 	if (config_load(s->config_path, &problems, &next) < 0) {
 		log_event(LOG_LEVEL_ERROR, "config_not_reloaded",
 		    LOG_STR("reason", buf_cstr(&problems)));
@@ -138,4 +138,22 @@ reload(struct supervisor *s)
 		reload_tell(s, ingress);
 	sweep_disk(s->sweep);
 	runners_pump(s->runners);
+}
+
+/* systemd takes a reload for done when READY=1 follows; a start that is not ready yet says that
+ * once, when it is. */
+void
+reload(struct supervisor *s)
+{
+	char state[64];
+
+	if (s->stopping)
+		return;
+	(void)snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%lld",
+	    (long long)clock_mono().us);
+	if (s->ready_told)
+		notify_send(state);
+	read_again(s);
+	if (s->ready_told)
+		notify_send("READY=1");
 }

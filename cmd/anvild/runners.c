@@ -10,8 +10,6 @@
 #include "cmd/anvild/spawn.h"
 #include "cmd/anvild/supervisor.h"
 #include "cmd/anvild/sweep.h"
-#include "gen/project.h"
-#include "gen/run.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/map.h"
@@ -533,76 +531,11 @@ on_pump(void *arg)
 	runners_pump(r);
 }
 
-/* ---- ending them in order ---- */
-
-static void
-on_canceled(void *arg, int err, const struct project_cancel_run_result *res)
-{
-	(void)arg;
-	(void)err;
-	(void)res;
-}
-
-static void
-cancel_through_shard(struct runners *r, const struct process_id *id)
-{
-	struct project_cancel_run_params p = {
-		.project_id = id->project_id, .run_id = id->run_id, .by = "shutdown"
-	};
-	struct rpc_peer *shard;
-	char address[32];
-
-	(void)snprintf(address, sizeof(address), "project/%lld", (long long)id->shard);
-	shard = actor_peer(r->sup->actor, address);
-	if (shard == NULL || project_cancel_run_call(shard, NULL, &p, on_canceled, NULL) < 0)
-		log_event(LOG_LEVEL_WARN, "run_not_canceled", LOG_STR("runId", id->run_id));
-}
-
-struct release {
-	struct runners *owner;
-	char run_id[ID_SIZE];
-};
-
-static void
-on_released(void *arg, int err, const struct run_release_result *res)
-{
-	CLEANUP_FREE struct release *rl = arg;
-	const struct process *p;
-
-	if (err == 0 && res->kind == RUN_RELEASE_RELEASING)
-		return;
-	/* At the very end the runners are still there: they are freed after all callbacks. */
-	p = runners_find(rl->owner, rl->run_id);
-	if (p != NULL)
-		cancel_through_shard(rl->owner, process_id(p));
-}
-
-static void
-release(struct runners *r, const struct process *p)
-{
-	static const struct run_release_params params;
-	const struct process_id *id = process_id(p);
-	struct rpc_peer *peer = actor_peer(r->sup->actor, id->address);
-	struct release *rl = peer != NULL ? mem_calloc(1, sizeof(*rl)) : NULL;
-
-	if (rl == NULL) {
-		/* Not connected yet: it has started nothing, or its shard will tell it. */
-		process_signal(
-		    ((struct runner *)map_get(r->by_run, id->run_id))->process, SIGTERM);
-		cancel_through_shard(r, id);
-		return;
-	}
-	rl->owner = r;
-	memcpy(rl->run_id, id->run_id, sizeof(rl->run_id));
-	if (run_release_call(peer, NULL, &params, on_released, rl) < 0)
-		free(rl);
-}
-
 void
-runners_end(struct runners *r)
+runners_kill_all(struct runners *r)
 {
-	const struct process *p;
+	void *each;
 
-	for (size_t at = 0; (p = runners_next(r, &at)) != NULL;)
-		release(r, p);
+	for (size_t at = 0; map_next(r->by_run, &at, NULL, &each);)
+		kill_runner(each);
 }

@@ -20,8 +20,6 @@ struct turn;
 enum spawn_verdict { SPAWN_SPAWNED, SPAWN_LIVE, SPAWN_QUEUED, SPAWN_FAILED };
 
 struct spawn_answer {
-#define RUNNER_STUCK_MS 300000
-
 	enum spawn_verdict verdict;
 	char spawn_id[ID_HEX32_SIZE]; /* spawned, live      */
 	enum slot_wait why;           /* queued             */
@@ -61,8 +59,7 @@ void runners_abandon(struct runners *r, const char *run_id);
 /* Runners that have not died of SIGKILL for RUNNER_STUCK_MS: each has ${fn} called. */
 void runners_stuck(
     const struct runners *r, void (*fn)(void *arg, const struct process *p), void *arg);
-/* All are asked to give themselves back; those that have started a step are canceled through
- * their shards. */
-void runners_end(struct runners *r);
+/* SIGKILL to each: they end as lost. */
+void runners_kill_all(struct runners *r);
 
 #endif

@@ -111,6 +111,8 @@ serve_on_end(void *arg, struct process *p, const struct process_end *end)
 	if (!end->unrecorded)
 		(void)sup_write(v->sup, forget_turn, id.spawn_id);
 	runners_wake(v->sup->runners);
+	if (v->sup->stopping)
+		sup_resident_changed(v->sup);
 }
 
 static int
@@ -244,13 +246,13 @@ serves_stop(struct serves *v, const char *run_id)
 }
 
 void
-serves_stop_all(struct serves *v)
+serves_stop_all(struct serves *v, int sig)
 {
 	void *sv;
 
 	for (size_t at = 0; map_next(v->by_run, &at, NULL, &sv);) {
 		((struct serve *)sv)->leaving = 1;
-		process_signal(((struct serve *)sv)->process, SIGTERM);
+		process_signal(((struct serve *)sv)->process, sig);
 	}
 }
 

@@ -39,7 +39,7 @@ void serves_ready(struct serves *v, const char *run_id, pid_t pid);
 
 /* Tells the serving process of a run to go; 1 while there is one. */
 int serves_stop(struct serves *v, const char *run_id);
-void serves_stop_all(struct serves *v);
+void serves_stop_all(struct serves *v, int sig);
 
 size_t serves_count(const struct serves *v);
 const struct process *serves_next(const struct serves *v, size_t *at);

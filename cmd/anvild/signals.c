@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/anvild/reload.h"
+#include "cmd/anvild/stop.h"
 #include "cmd/anvild/supervisor.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -26,7 +27,7 @@ on_signal(void *arg, int fd, enum watch_what what)
 		if (info.ssi_signo == SIGHUP)
 			reload(g->sup);
 		else
-			sup_stop(g->sup);
+			stop_asked(g->sup->stop);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/anvild/child.h"
+#include "cmd/anvild/drain.h"
 #include "cmd/anvild/exits.h"
 #include "cmd/anvild/keys.h"
 #include "cmd/anvild/options.h"
@@ -15,9 +16,11 @@
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/serves.h"
 #include "cmd/anvild/signals.h"
+#include "cmd/anvild/stop.h"
 #include "cmd/anvild/supervisor.h"
 #include "cmd/anvild/surplus.h"
 #include "cmd/anvild/sweep.h"
+#include "cmd/anvild/watchdog.h"
 #include "gen/supervisor.h"
 #include "lib/base/io.h"
 #include "lib/base/log.h"
@@ -173,9 +176,11 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 	s->sweep = sweep_new(s);
 	s->signals = signals_new(s);
 	s->handover = keys_new(s);
+	s->stop = stop_new(s);
+	s->watchdog = watchdog_new(s);
 	slots_init(&s->slots, c->runs_max_concurrent);
 	if (s->runners == NULL || s->serves == NULL || s->exits == NULL || s->sweep == NULL ||
-	    s->signals == NULL || s->handover == NULL)
+	    s->signals == NULL || s->handover == NULL || s->stop == NULL || s->watchdog == NULL)
 		return E_NOMEM;
 	return 0;
 }
@@ -265,6 +270,7 @@ startup_prepare(struct supervisor *s, const struct options *o, char why[STARTUP_
 void
 startup_residents(struct supervisor *s)
 {
+	drain_recall(s);
 	sweep_begin(s->sweep);
 	/* Ingress follows when they are up. */
 	for (size_t i = 0; i + 1 < s->nresidents; i++)
@@ -284,6 +290,8 @@ supervisor_done(struct supervisor *s)
 		sweep_free(s->sweep);
 		signals_free(s->signals);
 		keys_free(s->handover);
+		stop_free(s->stop);
+		watchdog_free(s->watchdog);
 		slots_done(&s->slots);
 	}
 	actor_free(s->actor);

@@ -8,9 +8,10 @@
 #include "cmd/anvild/child.h"
 #include "cmd/anvild/notify.h"
 #include "cmd/anvild/runners.h"
-#include "cmd/anvild/serves.h"
 #include "cmd/anvild/spawn.h"
+#include "cmd/anvild/stop.h"
 #include "cmd/anvild/sweep.h"
+#include "cmd/anvild/watchdog.h"
 #include "gen/actor.h"
 #include "lib/base/json_text.h"
 #include "lib/base/log.h"
@@ -96,34 +97,6 @@ find_ingress(const struct supervisor *s)
 	return s->residents[s->nresidents - 1];
 }
 
-static int
-all_down(const struct supervisor *s, size_t from, size_t to)
-{
-	for (size_t i = from; i < to; i++)
-		if (child_state(s->residents[i]) != CH_DOWN)
-			return 0;
-	return 1;
-}
-
-/* Ingress first, so that nobody is let in whom the shards could not serve; with --stop-runs
- * the shards wait for the runs; then the end. */
-static void
-stop_step(struct supervisor *s)
-{
-	size_t last = s->nresidents - 1;
-
-	if (!all_down(s, last, s->nresidents))
-		return;
-	if (s->stop_runs && runners_count(s->runners) != 0)
-		return;
-	for (size_t i = 0; i < last; i++)
-		if (child_state(s->residents[i]) != CH_STOPPING &&
-		    child_state(s->residents[i]) != CH_DOWN)
-			child_event(s->residents[i], ON_STOP);
-	if (all_down(s, 0, s->nresidents) && !actor_is_draining(s->actor))
-		actor_drain(s->actor);
-}
-
 /* When every shard has shown how it does: nobody is let in before there is somebody to serve
  * them, and one shard that fails does not keep the others from being used. */
 static void
@@ -145,57 +118,18 @@ void
 sup_resident_changed(struct supervisor *s)
 {
 	if (s->stopping) {
-		stop_step(s);
+		stop_look(s->stop);
 		return;
 	}
 	start_ingress(s);
 	if (!s->ready_told && child_state(find_ingress(s)) == CH_UP) {
 		s->ready_told = 1;
 		notify_send("READY=1");
+		watchdog_begin(s->watchdog);
 		log_event(LOG_LEVEL_INFO, "ready", LOG_STR("publicUrl", s->config->public_url),
 		    LOG_STR("dataDir", s->config->data_dir),
 		    LOG_STR("runtimeDir", s->config->runtime_dir));
 	}
-}
-
-/* With the shards gone nobody could take a run's word that it gives itself back. */
-static int
-shards_serve(const struct supervisor *s)
-{
-	for (size_t i = 0; i + 1 < s->nresidents; i++)
-		if (child_state(s->residents[i]) == CH_STOPPING ||
-		    child_state(s->residents[i]) == CH_DOWN)
-			return 0;
-	return 1;
-}
-
-static void
-stop_runs(struct supervisor *s)
-{
-	if (!shards_serve(s)) {
-		log_event(
-		    LOG_LEVEL_WARN, "runs_go_on", LOG_INT("runs", runners_count(s->runners)));
-		return;
-	}
-	s->stop_runs = 1;
-	runners_end(s->runners);
-}
-
-void
-sup_stop(struct supervisor *s)
-{
-	if (s->stopping) {
-		stop_runs(s); /* a second SIGTERM */
-		return;
-	}
-	s->stopping = 1;
-	notify_send("STOPPING=1");
-	log_event(LOG_LEVEL_INFO, "stopping", LOG_INT("runs", runners_count(s->runners)));
-	serves_stop_all(s->serves);
-	child_event(find_ingress(s), ON_STOP);
-	if (s->stop_runs)
-		stop_runs(s);
-	stop_step(s);
 }
 
 void
@@ -206,8 +140,5 @@ sup_cannot_start(struct supervisor *s, const char *address, const char *why)
 	s->failed = 1;
 	log_event(LOG_LEVEL_ERROR, "not_started", LOG_STR("actor", address),
 	    LOG_STR("why", why[0] != '\0' ? why : "its store cannot be used"));
-	if (!s->stopping)
-		sup_stop(s);
-	else
-		stop_step(s);
+	stop_begin(s->stop);
 }

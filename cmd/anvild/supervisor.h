@@ -32,7 +32,9 @@ struct keys;
 struct runners;
 struct serves;
 struct signals;
+struct stop;
 struct sweep;
+struct watchdog;
 
 struct supervisor {
 	struct actor *actor;
@@ -54,10 +56,12 @@ struct supervisor {
 	struct serves *serves;   /* Owned.  By run id.                               */
 	struct exits *exits;     /* Owned.  Ends that a shard has still to confirm.  */
 	struct slots slots;
-	struct signals *signals; /* Owned.                                         */
-	struct keys *handover;   /* Owned.  How ingress gets newer keys.             */
-	struct sweep *sweep;     /* Owned.  Disk space and old run folders.          */
+	struct signals *signals;   /* Owned.                                         */
+	struct keys *handover;     /* Owned.  How ingress gets newer keys.             */
+	struct sweep *sweep;       /* Owned.  Disk space and old run folders.          */
+	struct watchdog *watchdog; /* Owned.  Tells systemd that the loop turns.     */
 	/* Shutting down. */
+	struct stop *stop; /* Owned.                                          */
 	int stopping;
 	int ingress_started; /* It waits for the shards, the first time.        */
 	int ready_told;      /* READY=1 has been sent.                           */
@@ -86,8 +90,5 @@ void sup_announce(struct supervisor *s);
 void sup_cannot_start(struct supervisor *s, const char *address, const char *why);
 /* Called when a resident came up, or ended: sends READY=1, moves a stop along. */
 void sup_resident_changed(struct supervisor *s);
-
-/* SIGTERM: stop in order; a second one ends running builds as well. */
-void sup_stop(struct supervisor *s);
 
 #endif
