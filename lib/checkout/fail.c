@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "lib/base/err.h"
 #include "lib/checkout/co.h"
@@ -56,13 +57,25 @@ co_fail_errno(struct co *co, const char *what)
 	return co_fail_reason(co, "%s: %s", what, strerror(errno));
 }
 
+/* Within a limit it is the repository that asks for too much, or its server. */
+static int
+fail_no_memory(struct co *co)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_DATA, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
+		return co_fail_reason(
+		    co, "out of memory (limit %llu bytes)", (unsigned long long)l.rlim_cur);
+	return co_fail(co, CHECKOUT_INTERNAL, "out of memory");
+}
+
 int
 co_fail_err(struct co *co, int err, const char *what)
 {
 	if (err == E_FULL)
 		return co_fail(co, CHECKOUT_DISK_FULL, DISK_FULL_TEXT);
 	if (err == E_NOMEM)
-		return co_fail(co, CHECKOUT_INTERNAL, "out of memory");
+		return fail_no_memory(co);
 	return co_fail_reason(co, "%s: %s", what, err_text(err));
 }
 
