@@ -14,5 +14,7 @@ struct store_problems;
 /* Adds what is broken in the store as it is in this transaction: every rule of
  * schema/ingress.rules.def. */
 int index_find_problems(struct store *s, int64_t now_ms, struct store_problems *ret);
+/* The same, and what SQLite says of the file, for the store in ${path}; for any thread. */
+int index_inspect(const char *path, int64_t now_ms, struct store_problems *ret);
 
 #endif

@@ -9,6 +9,7 @@
 #define LIB_INDEX_INDEX_H
 
 #include "lib/index/accounts.h"
+#include "lib/index/check.h"
 #include "lib/index/projects.h"
 #include "lib/index/rebuild.h"
 #include "lib/index/runs.h"

@@ -17,6 +17,12 @@ ledger_find_problems(struct store *s, int64_t now_ms, struct store_problems *ret
 }
 
 int
+ledger_inspect(const char *path, int64_t now_ms, struct store_problems *ret)
+{
+	return store_inspect(&ledger_store, path, ledger_find_problems, now_ms, ret);
+}
+
+int
 ledger_check(struct store *s, struct arena *a, const char **ret_broken)
 {
 	struct store_problems found = { .arena = a };

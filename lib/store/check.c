@@ -1,8 +1,10 @@
 #include "lib/store/check.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/arena.h"
 #include "lib/base/err.h"
@@ -182,4 +184,32 @@ store_check_whole(struct store *s, struct store_problems *ret)
 	if (r < 0 && r != E_NOMEM)
 		r = say_unreadable(s, r, ret);
 	return r;
+}
+
+/* A schema that is older or newer has other tables than the rules speak of. */
+static int
+inspect_open(struct store *s, store_rules_fn *rules, int64_t now_ms, struct store_problems *ret)
+{
+	int r = store_begin(s);
+
+	if (r == 0 && rules != NULL && store_version(s) == (int64_t)*s->desc->nmigrations)
+		r = rules(s, now_ms, ret);
+	if (r < 0 && r != E_NOMEM)
+		r = say_unreadable(s, r, ret);
+	return r < 0 ? r : store_check_whole(s, ret);
+}
+
+int
+store_inspect(const struct store_desc *d, const char *path, store_rules_fn *rules,
+    int64_t now_ms, struct store_problems *ret)
+{
+	CLEANUP(store_closep) struct store *s = NULL;
+	int r;
+
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	r = store_open_reader(d, path, 0, &s);
+	if (r < 0 && r != E_NOMEM)
+		return store_problem_say(ret, "unreadable", "store", 0, "%s", err_text(r));
+	return r < 0 ? r : inspect_open(s, rules, now_ms, ret);
 }

@@ -14,6 +14,7 @@
 
 struct arena;
 struct store;
+struct store_desc;
 
 #define STORE_RULE_ROWS    50  /* told of one rule; the others are counted   */
 #define STORE_PROBLEMS_MAX 500 /* told of one store; the others are counted  */
@@ -57,5 +58,12 @@ int store_check_rules(struct store *s, const struct store_rule *rules, size_t nr
  * table alone, hence not said when ${ret} has problems of rows already.  What cannot be read
  * is a problem, not an error.  0 or E_NOMEM. */
 int store_check_whole(struct store *s, struct store_problems *ret);
+
+/* Both, for the store in ${path}, by a reader of its own and as of one moment; for any thread.
+ * ${rules} NULL: there are none.  A file that is not there has nothing wrong, and one that
+ * cannot be read has one problem.  0 or E_NOMEM. */
+typedef int store_rules_fn(struct store *s, int64_t now_ms, struct store_problems *ret);
+int store_inspect(const struct store_desc *d, const char *path, store_rules_fn *rules,
+    int64_t now_ms, struct store_problems *ret);
 
 #endif
