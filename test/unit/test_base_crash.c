@@ -96,6 +96,21 @@ was_killed(pid_t pid)
 	return WIFSIGNALED(status);
 }
 
+/* The last line of what the order has become. */
+static long
+pid_in_hit_file(void)
+{
+	FILE *f = fopen(hit_file, "r");
+	char line[64];
+	long pid = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		pid = strtol(line, NULL, 10);
+	assert_int_equal(fclose(f), 0);
+	return pid;
+}
+
 static void
 nothing_happens_without_the_variable(void **state)
 {
@@ -115,9 +130,12 @@ the_point_that_is_named_kills_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		pid_t pid;
+
 		order(texts[i]);
-		assert_true(was_killed(start(1)));
-		assert_int_equal(access(hit_file, F_OK), 0);
+		pid = start(1);
+		assert_true(was_killed(pid));
+		assert_int_equal(pid_in_hit_file(), pid);
 		assert_int_not_equal(access(order_file, F_OK), 0);
 		assert_false(was_killed(start(1)));
 	}
