@@ -20,6 +20,7 @@
 #define ACTOR_EXIT_UNUSABLE 78   /* Exit status: no start can use this store.       */
 
 struct actor;
+struct actor_check;
 struct event_base;
 struct rule_ctx;
 
@@ -58,6 +59,8 @@ struct actor_desc {
 	const struct rule_ctx *(*rules)(void *ctx);
 	/* A run tells the supervisor that it serves; every other role does in any case. */
 	int says_ready;
+	/* How actor.check looks at its store; NULL: by what SQLite says alone. */
+	const struct actor_check *checks;
 	/* Its store is not what others rest on: when a commit's outcome is unknown it goes on,
 	 * and every turn that needs the store is E_STORAGE from then on. */
 	int outlives_store;
