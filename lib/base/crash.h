@@ -4,9 +4,10 @@
  * They stand between two durable steps, where design.md section 6 lets a process die.  The
  * environment variable ANVIL_CRASH_FILE names a file whose text is `POINT [SKIP]`: the process
  * that comes to POINT for the SKIP+1-th time since the file was put there renames the file to
- * `<file>.hit`, adds a line with its pid and kills itself with SIGKILL.  Whoever renames it first dies, and nobody else.
- * Put the file there by renaming, so that nobody reads half of it.  The variable is read when
- * a process comes to its first point; where it is not set, a point is one look at a pointer.
+ * `<file>.hit`, adds a line with its pid and kills itself with SIGKILL.  Whoever renames it
+ * first dies, and nobody else.  Put the file there by renaming, so that nobody reads half of
+ * it.  The variable is read when a process comes to its first point; where it is not set, a
+ * point is one look at a flag.
  *
  * For tests only: without ANVIL_FAULTS the points are not compiled in.  Calls are
  * async-signal-safe once the variable has been read, so that points may stand between fork and
