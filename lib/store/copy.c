@@ -210,7 +210,7 @@ open_copy(struct copying *c)
 					 "PRAGMA synchronous=FULL;"
 					 "PRAGMA temp_store=MEMORY;"
 					 "PRAGMA cell_size_check=ON;";
-	int r = store_connect(c->part, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, &c->db);
+	int r = store_connect(c->part, SQLITE_OPEN_READWRITE, &c->db);
 
 	return r < 0 ? r : store_error_of(c->db, sqlite3_exec(c->db, words, NULL, NULL, NULL));
 }
