@@ -5,15 +5,77 @@
 
 #include "lib/base/base.h"
 #include "lib/base/err.h"
+#include "lib/base/id.h"
+#include "lib/base/rules.h"
+#include "lib/base/utf8.h"
 
 /* A word that the ledger knows and the contract does not is a store from elsewhere. */
 #define WORD(parse, word, ret) (parse((word), (ret)) < 0 ? E_CORRUPT : 0)
+
+/* ---- what the contract allows, and a damaged store may hold all the same ---- */
+
+#define BRANCH_MAX_BYTES  244
+#define MESSAGE_MAX_BYTES 4096
+#define URL_MAX_BYTES     2048
+#define PATH_MAX_BYTES    1024
+
+/* A text that others would refuse, or another than it was once it has been sent. */
+static int
+is_text(const char *text, size_t min, size_t max)
+{
+	size_t n = text != NULL ? strlen(text) : 0;
+
+	return text != NULL && n >= min && n <= max && utf8_valid(text, n);
+}
+
+static int
+is_text_or_null(const char *text, size_t max)
+{
+	return text == NULL || is_text(text, 0, max);
+}
+
+int
+convert_fits_run(const struct ledger_run *r)
+{
+	return !r->broken && id_check(ID_RUN, r->run_id) &&
+	    id_check(ID_PROJECT, r->project_id) &&
+	    (r->triggered_by_user_id == NULL || id_check(ID_USER, r->triggered_by_user_id)) &&
+	    is_text(r->branch, 1, BRANCH_MAX_BYTES) &&
+	    is_text_or_null(r->error_message, MESSAGE_MAX_BYTES) &&
+	    is_text_or_null(r->last_error, PATH_MAX_BYTES) && r->index_rev >= 1 &&
+	    r->queued_at >= 0 && r->started_at >= 0 && r->finished_at >= 0 &&
+	    r->dispatch_attempts >= 0;
+}
+
+static int
+obeys(rule_fn *rule, struct arena *a, const char *text)
+{
+	const char *out, *message;
+
+	return rule(NULL, a, text, strlen(text), &out, &message) == 0;
+}
+
+int
+convert_fits_project(const struct ledger_project *p, struct arena *a)
+{
+	return id_check(ID_PROJECT, p->project_id) && id_check(ID_USER, p->owner_user_id) &&
+	    obeys(rule_slug, a, p->owner_slug) && obeys(rule_slug, a, p->project_slug) &&
+	    obeys(rule_project_name, a, p->name) &&
+	    obeys(rule_branch_name, a, p->default_branch) &&
+	    is_text(p->repo_url, 1, URL_MAX_BYTES) &&
+	    is_text(p->config_path, 1, PATH_MAX_BYTES) && p->index_rev >= 1 &&
+	    p->created_at >= 0 && p->updated_at >= 0;
+}
+
+/* ---- rows ---- */
 
 int
 convert_run(const struct ledger_run *r, struct run_row *ret)
 {
 	int err;
 
+	if (!convert_fits_run(r))
+		return E_CORRUPT;
 	*ret = (struct run_row) { .run_id = r->run_id,
 		.project_id = r->project_id,
 		.rev = r->index_rev,
@@ -44,6 +106,8 @@ convert_queue_run(const struct ledger_run *r, struct queue_run *ret)
 {
 	int err;
 
+	if (!convert_fits_run(r))
+		return E_CORRUPT;
 	*ret = (struct queue_run) { .run_id = r->run_id,
 		.has_position = r->position != 0,
 		.position = r->position,

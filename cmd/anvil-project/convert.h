@@ -9,7 +9,13 @@
 #include "gen/project.h"
 #include "lib/ledger/ledger.h"
 
-/* Texts are borrowed from ${r}.  0, or E_CORRUPT: a word that the contract does not have. */
+/* 1: the row is as the contract has it.  What a damaged store holds may be no text, too long,
+ * before all time; sent with others, it would have them all refused. */
+int convert_fits_run(const struct ledger_run *r);
+int convert_fits_project(const struct ledger_project *p, struct arena *a);
+
+/* Texts are borrowed from ${r}.  0, or E_CORRUPT: it does not fit, or a word that the contract
+ * does not have. */
 int convert_run(const struct ledger_run *r, struct run_row *ret);
 int convert_queue_run(const struct ledger_run *r, struct queue_run *ret);
 void convert_project(const struct ledger_project *p, struct project_config *ret);

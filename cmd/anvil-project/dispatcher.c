@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/anvil-project/broken.h"
+#include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/supervisor.h"
 #include "lib/base/crash.h"
@@ -281,9 +283,12 @@ send_all(struct dispatcher *d, struct rpc_peer *p, const struct ledger_run *runs
 {
 	size_t i = 0;
 
-	while (i < n && map_count(d->in_flight) < DISPATCH_IN_FLIGHT &&
-	    send_spawn(d, p, &runs[i]) == 0)
-		i++;
+	for (; i < n && map_count(d->in_flight) < DISPATCH_IN_FLIGHT; i++) {
+		if (!convert_fits_run(&runs[i]))
+			broken_tell(d->shard->broken, runs[i].run_id, runs[i].project_id);
+		else if (send_spawn(d, p, &runs[i]) < 0)
+			break;
+	}
 	return i;
 }
 

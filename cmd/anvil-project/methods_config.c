@@ -1,4 +1,5 @@
 /* project.* about configuration: create, update, detail, removal (spec project 14). */
+#include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/custody.h"
 #include "cmd/anvil-project/notice.h"
@@ -110,7 +111,8 @@ project_update(struct shard *s, struct turn *t, const struct project_update_para
 
 /* All that waits: the executable run and the pending ones. */
 static int
-fill_pending(struct turn *t, const char *project_id, struct project_get_detail_detail *d)
+fill_pending(const struct shard *s, struct turn *t, const char *project_id,
+    struct project_get_detail_detail *d)
 {
 	struct ledger_run *runs;
 	struct pending_run *rows;
@@ -122,28 +124,37 @@ fill_pending(struct turn *t, const char *project_id, struct project_get_detail_d
 	rows = arena_calloc(t->arena, n, sizeof(*rows));
 	if (rows == NULL)
 		return E_NOMEM;
-	for (size_t i = 0; i < n; i++)
-		rows[i] = (struct pending_run) { runs[i].run_id, runs[i].branch,
-			runs[i].queued_at, runs[i].position };
+	for (size_t i = 0; i < n; i++) {
+		const struct ledger_run *run = &runs[i];
+
+		if (convert_fits_run(run))
+			rows[d->npending_runs++] = (struct pending_run) { run->run_id,
+				run->branch, run->queued_at, run->position };
+		else
+			broken_tell(s->broken, run->run_id, project_id);
+	}
 	d->pending_runs = rows;
-	d->npending_runs = n;
 	return 0;
 }
 
 static int
-fill_active(struct turn *t, const char *project_id, struct project_get_detail_detail *d)
+fill_active(const struct shard *s, struct turn *t, const char *project_id,
+    struct project_get_detail_detail *d)
 {
 	struct ledger_run head;
 	struct run_row *row;
 	int r = ledger_run_head(t->store, t->arena, project_id, &head);
 
-	if (r < 0 || !ledger_is_claimed(head.state))
-		return r == E_NOENT ? 0 : r;
 	row = arena_alloc(t->arena, sizeof(*row));
 	if (row == NULL)
 		return E_NOMEM;
-	d->active_run = row;
-	return convert_run(&head, row);
+	if (r == 0)
+		r = convert_run(&head, row);
+	if (r == E_CORRUPT)
+		broken_tell(s->broken, project_id, project_id);
+	if (r == 0 && ledger_is_claimed(head.state))
+		d->active_run = row;
+	return r == E_NOENT || r == E_CORRUPT ? 0 : r;
 }
 
 int
@@ -153,7 +164,6 @@ project_get_detail(struct shard *s, struct turn *t, const struct project_get_det
 	struct ledger_project project;
 	int r = ledger_project_get(t->store, t->arena, p->project_id, &project);
 
-	(void)s;
 	if (r == E_NOENT) {
 		ret->kind = PROJECT_GET_DETAIL_NOT_FOUND;
 		return 0;
@@ -162,8 +172,8 @@ project_get_detail(struct shard *s, struct turn *t, const struct project_get_det
 		return r;
 	ret->kind = PROJECT_GET_DETAIL_DETAIL;
 	convert_project(&project, &ret->u.detail.project);
-	r = fill_active(t, p->project_id, &ret->u.detail);
-	return r < 0 ? r : fill_pending(t, p->project_id, &ret->u.detail);
+	r = fill_active(s, t, p->project_id, &ret->u.detail);
+	return r < 0 ? r : fill_pending(s, t, p->project_id, &ret->u.detail);
 }
 
 /* Whatever waits is canceled, what runs is asked to end; the rest follows when it has. */

@@ -1,6 +1,7 @@
 /* project.* about the queue: accept, find, cancel, list, why (spec project 5, 8, 15). */
 #include <string.h>
 
+#include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/push.h"
@@ -134,40 +135,46 @@ project_cancel_run(struct shard *s, struct turn *t, const struct project_cancel_
 /* ---- listing ---- */
 
 static int
-queue_run_of(struct turn *t, const struct ledger_run *run, const struct queue_run **ret)
+fill_head(const struct shard *s, struct turn *t, struct queue_project *q)
 {
-	struct queue_run *q = arena_alloc(t->arena, sizeof(*q));
+	struct queue_run *row = arena_alloc(t->arena, sizeof(*row));
+	struct ledger_run head;
+	int r = ledger_run_head(t->store, t->arena, q->project_id, &head);
 
-	if (q == NULL)
+	if (row == NULL)
 		return E_NOMEM;
-	*ret = q;
-	return convert_queue_run(run, q);
+	if (r == 0)
+		r = convert_queue_run(&head, row);
+	if (r == E_CORRUPT)
+		broken_tell(s->broken, q->project_id, q->project_id);
+	if (r < 0)
+		return r == E_NOENT || r == E_CORRUPT ? 0 : r;
+	*(ledger_is_claimed(head.state) ? &q->active : &q->executable) = row;
+	return 0;
 }
 
 static int
-fill_runs(struct turn *t, struct queue_project *q)
+fill_pending(const struct shard *s, struct turn *t, struct queue_project *q)
 {
-	struct ledger_run *runs, head;
+	struct ledger_run *runs;
 	struct queue_run *pending;
 	size_t n;
-	int r = ledger_run_head(t->store, t->arena, q->project_id, &head);
+	int r = ledger_queue_list(t->store, t->arena, q->project_id, &runs, &n);
 
-	if (r == 0)
-		r = queue_run_of(
-		    t, &head, ledger_is_claimed(head.state) ? &q->active : &q->executable);
-	if (r < 0 && r != E_NOENT)
-		return r;
-	r = ledger_queue_list(t->store, t->arena, q->project_id, &runs, &n);
 	if (r < 0)
 		return r;
 	pending = arena_calloc(t->arena, n, sizeof(*pending));
 	if (pending == NULL)
 		return E_NOMEM;
-	for (size_t i = 0; i < n && r == 0; i++)
-		if (runs[i].state == LEDGER_PENDING)
-			r = convert_queue_run(&runs[i], &pending[q->npending++]);
+	for (size_t i = 0; i < n; i++) {
+		if (!convert_fits_run(&runs[i]))
+			broken_tell(s->broken, runs[i].run_id, q->project_id);
+		else if (runs[i].state == LEDGER_PENDING &&
+		    convert_queue_run(&runs[i], &pending[q->npending]) == 0)
+			q->npending++;
+	}
 	q->pending = pending;
-	return r;
+	return 0;
 }
 
 static int
@@ -202,7 +209,9 @@ fill_project(const struct shard *s, struct turn *t, const struct ledger_project 
 		.index_sync = p->index_current ? INDEX_SYNC_CURRENT : INDEX_SYNC_NEEDS_UPDATE };
 	if (project_phase_parse(p->phase, &q->phase) < 0)
 		return E_CORRUPT;
-	r = fill_runs(t, q);
+	r = fill_head(s, t, q);
+	if (r == 0)
+		r = fill_pending(s, t, q);
 	return r < 0 ? r : fill_deadlines(s, t, q);
 }
 
@@ -229,13 +238,16 @@ project_queue(struct shard *s, struct turn *t, const struct project_queue_params
 	rows = r < 0 ? NULL : arena_calloc(t->arena, n, sizeof(*rows));
 	if (rows == NULL)
 		return r < 0 ? r : E_NOMEM;
-	for (size_t i = 0; i < n && r == 0; i++)
-		r = fill_project(s, t, &list[i], &rows[i]);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (convert_fits_project(&list[i], t->arena))
+			r = fill_project(s, t, &list[i], &rows[ret->u.page.nprojects++]);
+		else
+			broken_tell(s->broken, list[i].project_id, list[i].project_id);
+	}
 	ret->kind = PROJECT_QUEUE_PAGE;
 	ret->u.page.projects = rows;
-	ret->u.page.nprojects = n;
 	if (p->project_id == NULL && n == (size_t)p->limit)
-		ret->u.page.next = rows[n - 1].project_id;
+		ret->u.page.next = list[n - 1].project_id;
 	return r;
 }
 

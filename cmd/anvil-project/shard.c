@@ -1,5 +1,6 @@
 #include "cmd/anvil-project/shard.h"
 
+#include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/dispatcher.h"
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/removal.h"
@@ -49,12 +50,13 @@ shard_new(struct actor *a, int64_t number)
 	s->syncer = syncer_new(s);
 	s->takeovers = takeovers_new(s);
 	s->removals = removals_new(s);
+	s->broken = broken_new();
 	s->pump = actor_timer_new(a, on_pump, s);
 	s->timer = actor_timer_new(a, on_timer, s);
 	s->ingress = actor_link(a, "ingress", &ingress_ops, s);
 	if (s->leases == NULL || s->dispatcher == NULL || s->syncer == NULL ||
-	    s->takeovers == NULL || s->removals == NULL || s->pump == NULL ||
-	    s->timer == NULL || s->ingress == NULL)
+	    s->takeovers == NULL || s->removals == NULL || s->broken == NULL ||
+	    s->pump == NULL || s->timer == NULL || s->ingress == NULL)
 		return shard_free(s);
 	return s;
 }
@@ -69,6 +71,7 @@ shard_free(struct shard *s)
 	dispatcher_free(s->dispatcher);
 	syncer_free(s->syncer);
 	leases_free(s->leases);
+	broken_free(s->broken);
 	actor_timer_free(s->pump);
 	actor_timer_free(s->timer);
 	free(s);
@@ -111,13 +114,14 @@ static int
 pump_turn(void *arg, struct turn *t)
 {
 	struct shard *s = arg;
+	/* What one of them cannot read is no reason for the others to wait. */
 	int r = dispatcher_pump(s->dispatcher, t);
+	int sync = syncer_pump(s->syncer, t);
+	int removal = removals_pump(s->removals, t);
 
 	if (r == 0)
-		r = syncer_pump(s->syncer, t);
-	if (r == 0)
-		r = removals_pump(s->removals, t);
-	return r;
+		r = sync;
+	return r < 0 ? r : removal;
 }
 
 static int
@@ -180,7 +184,10 @@ repair_turn(void *arg, struct turn *t)
 		r = ledger_headless(t->store, t->arena, REPAIRS, &ids, &n);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		r = ledger_promote(t->store, t->arena, ids[i], t->now_ms, &promoted);
-		if (r == 0 && promoted.run_id[0] != '\0')
+		if (r == E_CORRUPT || r == E_CONSTRAINT || r == E_ILLEGAL) {
+			broken_tell(s->broken, ids[i], ids[i]);
+			r = 0;
+		} else if (r == 0 && promoted.run_id[0] != '\0')
 			log_event(LOG_LEVEL_ERROR, "promotion_repaired",
 			    LOG_STR("projectId", ids[i]), LOG_STR("runId", promoted.run_id));
 	}
@@ -203,7 +210,9 @@ active_turn(void *arg, struct turn *t)
 		    t->store, t->arena, LEDGER_DISPATCH_STARTED, after, ACTIVE_ROWS, &runs, &n);
 		for (size_t i = 0; r == 0 && i < n; i++) {
 			after = runs[i].run_id;
-			if (leases_find(s->leases, after) == NULL)
+			if (runs[i].broken)
+				broken_tell(s->broken, after, runs[i].project_id);
+			else if (leases_find(s->leases, after) == NULL)
 				r = leases_grant(
 				    s->leases, after, runs[i].lease_id, runs[i].spawn_id, NULL);
 		}

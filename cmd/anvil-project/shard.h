@@ -13,6 +13,7 @@
 #include "lib/base/map.h"
 #include "lib/ledger/ledger.h"
 
+struct broken;
 struct dispatcher;
 struct leases;
 struct proc;
@@ -35,6 +36,7 @@ struct shard {
 	struct syncer *syncer;         /* Owned.  The index.                                */
 	struct takeovers *takeovers;   /* Owned.  Runs whose process is gone.             */
 	struct removals *removals;     /* Owned.  Projects on their way out.                */
+	struct broken *broken;         /* Owned.  Rows that are passed over.                */
 	/* Time. */
 	struct actor_timer *pump;  /* Zero delay: rows have changed, look what is due.  */
 	struct actor_timer *timer; /* The one timer: earliest stored deadline.          */

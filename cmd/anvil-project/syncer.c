@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/ingress.h"
@@ -38,6 +39,8 @@ struct syncer {
 	struct sent_project *project; /* in flight, or NULL */
 	/* A failure was logged and nothing has worked since. */
 	int runs_fail, projects_fail;
+	/* So many rows go out one by one: together they were refused, and one of them is to blame. */
+	size_t singly;
 };
 
 struct syncer *
@@ -139,6 +142,12 @@ on_runs(void *arg, int err, const struct index_upsert_runs_result *res)
 	struct syncer *y = sent->owner;
 
 	OBJ_CHECK(sent, SENT_MAGIC);
+	if (y != NULL && err == E_PARAMS && sent->n > 1) {
+		y->singly = sent->n;
+		sent_runs_free(sent);
+		shard_wake(y->shard);
+		return;
+	}
 	CRASH_POINT("sync_runs_answered");
 	/* A link that ended counts for no row: they are sent again when it is back. */
 	if (y != NULL && err != E_LINK && err != E_DRAINING) {
@@ -146,6 +155,67 @@ on_runs(void *arg, int err, const struct index_upsert_runs_result *res)
 			note_outage(&y->runs_fail, "runs", a.failed, a.attempt);
 	}
 	sent_runs_free(sent);
+}
+
+/* ---- runs: those that cannot be told ---- */
+
+struct unfit {
+	struct syncer *owner;
+	size_t n;
+	char run_ids[LEDGER_SYNC_ROWS][ID_SIZE];
+};
+
+static int
+unfit_turn(void *arg, struct turn *t)
+{
+	const struct unfit *u = arg;
+	int r = 0;
+
+	for (size_t i = 0; i < u->n; i++) {
+		int each = ledger_sync_defer(t->store, u->run_ids[i], t->now_ms);
+
+		/* A row may be too broken even for that; it is passed over all the same. */
+		if (each < 0 && each != E_CONSTRAINT && each != E_ILLEGAL)
+			r = each;
+	}
+	return r < 0 ? r : shard_wake_after(u->owner->shard, t);
+}
+
+static void
+defer_unfit(void *arg)
+{
+	CLEANUP_FREE struct unfit *u = arg;
+
+	(void)actor_turn(u->owner->shard->actor, 1, unfit_turn, u);
+}
+
+/* Leaves the rows that fit in ${runs}; the others go to the end of their ladder, so that none
+ * stands before what waits behind it. */
+static int
+sort_out(struct syncer *y, struct turn *t, struct ledger_run *runs, size_t *n)
+{
+	struct unfit *u = NULL;
+	size_t fit = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < *n; i++) {
+		if (convert_fits_run(&runs[i])) {
+			runs[fit++] = runs[i];
+			continue;
+		}
+		broken_tell(y->shard->broken, runs[i].run_id, runs[i].project_id);
+		if (u == NULL && (u = mem_calloc(1, sizeof(*u))) == NULL)
+			return E_NOMEM;
+		(void)snprintf(u->run_ids[u->n++], ID_SIZE, "%s", runs[i].run_id);
+	}
+	*n = fit;
+	if (u == NULL)
+		return 0;
+	u->owner = y;
+	r = turn_after_commit(t, defer_unfit, u, free);
+	if (r < 0)
+		free(u);
+	return r;
 }
 
 /* ---- runs: sending ---- */
@@ -250,6 +320,9 @@ pump_projects(struct syncer *y, struct turn *t)
 	size_t n;
 	int r = ledger_project_sync_due(t->store, t->arena, t->now_ms, 1, &p, &n);
 
+	if (r == 0 && n > 0 && !convert_fits_project(p, t->arena))
+		broken_tell(y->shard->broken, p->project_id, p->project_id);
+
 	return r < 0 || n == 0 ? r : send_project(y, p);
 }
 
@@ -260,7 +333,14 @@ pump_runs(struct syncer *y, struct turn *t)
 	size_t n;
 	int r = ledger_sync_due(t->store, t->arena, t->now_ms, &runs, &n);
 
-	return r < 0 || n == 0 ? r : send_runs(y, t->arena, runs, n);
+	if (r == 0)
+		r = sort_out(y, t, runs, &n);
+	if (r < 0 || n == 0)
+		return r;
+	if (y->singly == 0)
+		return send_runs(y, t->arena, runs, n);
+	y->singly--;
+	return send_runs(y, t->arena, runs, 1);
 }
 
 int
@@ -272,7 +352,10 @@ syncer_pump(struct syncer *y, struct turn *t)
 		return 0;
 	if (y->project == NULL)
 		r = pump_projects(y, t);
-	if (r == 0 && y->runs == NULL)
-		r = pump_runs(y, t);
+	if (y->runs == NULL) {
+		int runs = pump_runs(y, t);
+
+		r = r < 0 ? r : runs;
+	}
 	return r;
 }

@@ -27,7 +27,8 @@ ledger_null0(const int64_t *v)
 /* The run that a statement with one parameter, ${key}, selects.  0, E_NOENT or an error. */
 int ledger_run_one(struct store *s, struct arena *a, enum ledger_stmt by, const char *key,
     struct ledger_run *ret);
-/* All rows of a statement that selects the columns of a run, or of a project. */
+/* All rows of a statement that selects the columns of a run, broken ones marked, or of a
+ * project. */
 int ledger_run_rows(
     struct stmt *st, int bound, struct arena *a, struct ledger_run **ret, size_t *ret_n);
 int ledger_project_rows(

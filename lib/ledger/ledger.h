@@ -13,6 +13,7 @@
  *   lease.h     claim, heartbeat, commit, release, settlement, takeover
  *   dispatch.h  on the way to the supervisor
  *   sync.h      the index
+ *   export.h    all of it, for an index that is filled anew
  *   upkeep.h    deadlines, repairs, retention, history
  *   webhook.h   webhooks and attempts that were refused
  *   delivery.h  deliveries and what became of them
@@ -25,6 +26,7 @@
 #include "lib/ledger/check.h"
 #include "lib/ledger/delivery.h"
 #include "lib/ledger/dispatch.h"
+#include "lib/ledger/export.h"
 #include "lib/ledger/lease.h"
 #include "lib/ledger/project.h"
 #include "lib/ledger/queue.h"

@@ -140,12 +140,26 @@ run_read(struct stmt *st, struct arena *a, void *row)
 	return err;
 }
 
+/* One of many. */
+static int
+run_read_listed(struct stmt *st, struct arena *a, void *row)
+{
+	int err = 0, r = run_read(st, a, row);
+
+	if (r != E_CORRUPT)
+		return r;
+	*(struct ledger_run *)row = (struct ledger_run) { .broken = 1,
+		.run_id = stmt_text_dup(st, 0, a, &err),
+		.project_id = stmt_text_dup(st, 1, a, &err) };
+	return err;
+}
+
 int
 ledger_run_rows(
     struct stmt *st, int bound, struct arena *a, struct ledger_run **ret, size_t *ret_n)
 {
 	void *rows;
-	int r = stmt_rows(st, bound, a, run_read, sizeof(**ret), &rows, ret_n);
+	int r = stmt_rows(st, bound, a, run_read_listed, sizeof(**ret), &rows, ret_n);
 
 	if (r == 0)
 		*ret = rows;

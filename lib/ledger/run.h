@@ -50,6 +50,9 @@ enum ledger_sync {
 /* Times are wall-clock milliseconds, 0 for null; texts are NULL for null. */
 struct ledger_run {
 	const char *run_id, *project_id;
+	/* Of a list only: the row holds a word that nobody knows, and nothing but the two ids is
+	 * filled.  One row of that kind does not keep the others from being read. */
+	int broken;
 	int64_t accept_seq;
 	int64_t position; /* 0: null */
 	enum ledger_state state;
@@ -102,7 +105,7 @@ ledger_is_claimed(enum ledger_state s)
 	return s == LEDGER_ACTIVE || s == LEDGER_CANCEL_REQUESTED;
 }
 
-/* E_NOENT: no such run here. */
+/* E_NOENT: no such run here.  E_CORRUPT: its row is broken, as above. */
 int
 ledger_run_get(struct store *s, struct arena *a, const char *run_id, struct ledger_run *ret);
 /* The project's one executable or claimed run.  E_NOENT: there is none. */

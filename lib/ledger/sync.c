@@ -97,6 +97,15 @@ ledger_sync_failed(struct store *s, struct arena *a, const char *run_id, int unk
 }
 
 int
+ledger_sync_defer(struct store *s, const char *run_id, int64_t now_ms)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_RUN_SYNC_DEFER);
+
+	return ledger_run_stmt(
+	    st, stmt_bind(st, "si", run_id, now_ms + ladder(ARRAY_LEN(ladder_ms))));
+}
+
+int
 ledger_project_synced(struct store *s, const char *project_id, int64_t rev)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_STATE_SYNCED);

@@ -25,6 +25,9 @@ int ledger_sync_applied(struct store *s, struct arena *a, const char *run_id, in
  * sent again as well.  *ret_attempt: failures so far. */
 int ledger_sync_failed(struct store *s, struct arena *a, const char *run_id,
     int unknown_project, int64_t now_ms, int64_t *ret_attempt);
+/* It cannot be told to anybody as it stands: the last step of the ladder at once, without a look
+ * at the rest of the row. */
+int ledger_sync_defer(struct store *s, const char *run_id, int64_t now_ms);
 int ledger_project_synced(struct store *s, const char *project_id, int64_t rev);
 int ledger_project_sync_failed(struct store *s, const char *project_id, int64_t now_ms);
 
