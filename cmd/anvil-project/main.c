@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/anvil-project/check.h"
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/project_methods.h"
@@ -60,6 +61,7 @@ static const struct actor_desc desc = { .role = ROLE_PROJECT,
 	.document = project_document,
 	.store = &ledger_store,
 	.inspect = shard_inspect,
+	.checks = &shard_checks,
 	.on_drain = on_drain,
 	.on_end = on_end,
 	.on_peer_down = on_peer_down,

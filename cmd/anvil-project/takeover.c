@@ -80,6 +80,12 @@ takeovers_free(struct takeovers *k)
 	return NULL;
 }
 
+int
+takeovers_has(const struct takeovers *k, const char *run_id)
+{
+	return map_get(k->by_run, run_id) != NULL;
+}
+
 size_t
 takeovers_count(const struct takeovers *k)
 {
