@@ -33,6 +33,7 @@ struct store {
 	struct stmt *stmts;              /* desc->nstmts */
 	sqlite3_stmt *words[WORD_COUNT]; /* NULL: not prepared yet. */
 	int64_t wal_bytes; /* of the log that are in use, as of the last commit here */
+	int damaged;       /* SQLite has come upon what it cannot have written       */
 	/* Of a reader: when its statement has to end. */
 	int64_t limit_ms; /* 0: no limit */
 	int64_t until_us; /* monotonic   */
@@ -43,6 +44,8 @@ struct store {
 
 /* A result code of SQLite as an error of ours. */
 int store_error_of(sqlite3 *db, int rc);
+/* The same for what the store's own connection has said; notes damage. */
+int store_error_in(struct store *s, int rc);
 /* 0 or an error. */
 int store_do(struct store *s, enum store_word word);
 /* Opens the file, unchanged.  *ret is the caller's to close on failure too. */

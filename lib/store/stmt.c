@@ -19,7 +19,7 @@ store_stmt(struct store *s, unsigned id)
 		(void)stmt_reset(st);
 		return st;
 	}
-	st->err = store_error_of(s->db,
+	st->err = store_error_in(s,
 	    sqlite3_prepare_v3(
 		s->db, s->desc->stmts[id].sql, -1, SQLITE_PREPARE_PERSISTENT, &st->raw, NULL));
 	return st;
@@ -94,7 +94,7 @@ stmt_step(struct stmt *st)
 	rc = sqlite3_step(st->raw);
 	if (rc == SQLITE_ROW)
 		return 1;
-	return store_error_of(s->db, rc);
+	return store_error_in(s, rc);
 }
 
 int

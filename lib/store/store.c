@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -39,6 +40,15 @@ store_error_of(sqlite3 *db, int rc)
 		return ext == SQLITE_CONSTRAINT_TRIGGER ? E_ILLEGAL : E_CONSTRAINT;
 	default: return E_STORAGE;
 	}
+}
+
+int
+store_error_in(struct store *s, int rc)
+{
+	int r = store_error_of(s->db, rc);
+
+	s->damaged |= r == E_CORRUPT;
+	return r;
 }
 
 /* ---- opening ---- */
@@ -179,6 +189,7 @@ store_open(
 	if (r < 0) {
 		const char *more = store_error(s);
 
+		s->damaged |= r == E_CORRUPT;
 		if (*ret_why == NULL)
 			*ret_why = mem_format(
 			    "%s: %s%s%s", path, err_text(r), *more != '\0' ? ": " : "", more);
@@ -229,6 +240,9 @@ store_close(struct store *s)
 	free(s->stmts);
 	for (size_t i = 0; i < WORD_COUNT; i++)
 		(void)sqlite3_finalize(s->words[i]);
+	/* Nothing is written into damage, neither what the log has: it may be needed as it is. */
+	if (s->damaged)
+		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	(void)sqlite3_close(s->db);
 	free(s->path);
 	s->magic = 0;
@@ -242,7 +256,7 @@ int
 store_exec(struct store *s, const char *sql)
 {
 	OBJ_CHECK(s, STORE_MAGIC);
-	return store_error_of(s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
+	return store_error_in(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
 }
 
 int
@@ -270,7 +284,7 @@ store_do(struct store *s, enum store_word word)
 		(void)sqlite3_step(*st);
 		rc = sqlite3_reset(*st);
 	}
-	return store_error_of(s->db, rc);
+	return store_error_in(s, rc);
 }
 
 int
@@ -308,7 +322,30 @@ store_in_txn(const struct store *s)
 	return sqlite3_get_autocommit(s->db) == 0;
 }
 
+int
+store_probe(struct store *s)
+{
+	char bump[48];
+	int r = store_begin(s);
+
+	/* SQLite writes it though it is the same. */
+	(void)snprintf(bump, sizeof(bump), "PRAGMA user_version=%lld",
+	    r == 0 ? (long long)store_version(s) : 0);
+	if (r == 0)
+		r = store_exec(s, bump);
+	if (r == 0)
+		return store_commit(s);
+	store_rollback(s);
+	return r;
+}
+
 /* ---- what is known of it ---- */
+
+int
+store_is_damaged(const struct store *s)
+{
+	return s->damaged;
+}
 
 int64_t
 store_changes(const struct store *s)

@@ -70,6 +70,8 @@ void store_rollback(struct store *s);
 int store_in_txn(const struct store *s);
 /* Runs statements that have no parameters and no result. */
 int store_exec(struct store *s, const char *sql);
+/* Writes what changes nothing, as durably as any commit.  0: the store can be written now. */
+int store_probe(struct store *s);
 /* Rows that the last INSERT, UPDATE or DELETE changed. */
 int64_t store_changes(const struct store *s);
 
@@ -77,6 +79,8 @@ int64_t store_changes(const struct store *s);
  * prepared hands its error to stmt_bind() and stmt_step(). */
 struct stmt *store_stmt(struct store *s, unsigned id);
 
+/* 1 once SQLite has come upon damage in it.  Closing writes nothing into it then. */
+int store_is_damaged(const struct store *s);
 /* Text of the newest error, for logs; "" when there is none. */
 const char *store_error(const struct store *s);
 const char *store_path(const struct store *s);
