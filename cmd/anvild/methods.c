@@ -91,7 +91,8 @@ int
 supervisor_run_status(struct supervisor *s, struct turn *t,
     const struct supervisor_run_status_params *p, struct supervisor_run_status_result *ret)
 {
-	const struct process *live = runners_find(s->runners, p->run_id);
+	const struct process *live;
+	int r = runners_look(s->runners, p->run_id, &live);
 
 	(void)t;
 	if (live != NULL && strcmp(process_id(live)->spawn_id, p->spawn_id) == 0) {
@@ -103,19 +104,24 @@ supervisor_run_status(struct supervisor *s, struct turn *t,
 	return 0;
 }
 
+	if (r < 0 && r != E_LOCKED)
+		return r; /* whoever has it may be the one that is meant */
 int
 supervisor_kill_run(struct supervisor *s, struct turn *t,
     const struct supervisor_kill_run_params *p, struct supervisor_kill_run_result *ret)
 {
 	struct parked *waiter;
-	int r;
+	int r = runners_look(s->runners, p->run_id, &live);
 
-	if (runners_find(s->runners, p->run_id) == NULL) {
+	if (r < 0 && r != E_LOCKED)
+		return r;
+	if (live == NULL) {
 		ret->kind = SUPERVISOR_KILL_RUN_GONE;
 		methods_set_how(&ret->u.gone.how, exits_find(s->exits, p->spawn_id));
 		return 0;
 	}
 	waiter = turn_park(t);
+	const struct process *live;
 	if (waiter == NULL)
 		return E_NOMEM;
 	r = runners_kill(s->runners, p->run_id, p->spawn_id, waiter);
@@ -165,7 +171,7 @@ int
 supervisor_serve_run(struct supervisor *s, struct turn *t,
     const struct supervisor_serve_run_params *p, struct supervisor_serve_run_result *ret)
 {
-	const struct process *live = runners_find(s->runners, p->run_id);
+	const struct process *live;
 	enum serve_verdict verdict;
 	struct parked *waiter;
 	int r = serves_ask(s->serves, t, p->run_id, t->from_role == ROLE_PROJECT, &verdict);
@@ -181,6 +187,7 @@ supervisor_serve_run(struct supervisor *s, struct turn *t,
 	waiter = turn_park(t);
 	if (waiter == NULL)
 		return E_NOMEM;
+	live = runners_find(s->runners, p->run_id);
 	r = serves_wait(s->serves, p->run_id, waiter);
 	if (r < 0)
 		parked_error(waiter, r, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/anvild/exits.h"
+#include "cmd/anvild/holder.h"
 #include "cmd/anvild/methods.h"
 #include "cmd/anvild/serves.h"
 #include "cmd/anvild/spawn.h"
@@ -44,7 +45,8 @@ struct runner {
 
 struct runners {
 	struct supervisor *sup;
-	struct map *by_run; /* run id -> struct runner, owned */
+	struct map *by_run;    /* run id -> struct runner, owned              */
+	struct map *abandoned; /* spawn ids of those that may go on for ever  */
 	struct actor_timer *pump;
 };
 
@@ -59,8 +61,10 @@ runners_new(struct supervisor *s)
 		return NULL;
 	r->sup = s;
 	r->by_run = map_new();
+	r->abandoned = map_new();
 	r->pump = actor_timer_new(s->actor, on_pump, r);
-	return r->by_run != NULL && r->pump != NULL ? r : runners_free(r);
+	return r->by_run != NULL && r->abandoned != NULL && r->pump != NULL ? r
+									    : runners_free(r);
 }
 
 static void
@@ -89,6 +93,7 @@ runners_free(struct runners *r)
 		for (size_t at = 0; map_next(r->by_run, &at, NULL, &ru);)
 			runner_free(ru);
 	map_free(r->by_run);
+	map_free(r->abandoned);
 	actor_timer_free(r->pump);
 	free(r);
 	return NULL;
@@ -276,12 +281,14 @@ int
 runners_spawn(
     struct runners *r, struct turn *t, const struct slot_request *req, struct spawn_answer *ret)
 {
-	const struct process *live = runners_find(r, req->run_id);
+	const struct process *live;
 	enum slot_wait why;
 	struct process_id id;
-	int rc;
+	int rc = runners_look(r, req->run_id, &live);
 
 	*ret = (struct spawn_answer) { .verdict = SPAWN_SPAWNED };
+	if (rc < 0 && rc != E_BUSY)
+		return rc;
 	if (live != NULL) {
 		ret->verdict = SPAWN_LIVE;
 		memcpy(ret->spawn_id, process_id(live)->spawn_id, sizeof(ret->spawn_id));
@@ -395,6 +402,49 @@ runners_adopt(struct runners *r, const struct process_id *id, const struct proce
 
 /* ---- looking, killing ---- */
 
+/* One that holds its store's lock and is in no row: they were lost, it was not.  It needs none
+ * now, for the next look finds it again. */
+static int
+adopt_holder(struct runners *r, const struct holder *h)
+{
+	int rc = runners_adopt(r, &h->id, &h->birth);
+
+	if (rc == E_NOENT)
+		return 0;
+	if (rc == 0)
+		log_event(LOG_LEVEL_WARN, "runner_found", LOG_STR("runId", h->id.run_id),
+		    LOG_INT("childPid", h->birth.pid));
+	return rc;
+}
+
+int
+runners_look(struct runners *r, const char *run_id, const struct process **ret)
+{
+	struct holder h;
+	int rc;
+
+	*ret = runners_find(r, run_id);
+	if (*ret != NULL || serves_has(r->sup->serves, run_id))
+		return 0;
+	rc = holder_find(r->sup->config->data_dir, run_id, &h);
+	if (rc < 0)
+		return rc;
+	switch (h.kind) {
+	case HOLDER_NONE: return 0;
+	case HOLDER_RUNNER:
+		if (map_get(r->abandoned, h.id.spawn_id) != NULL)
+			return E_LOCKED;
+		rc = adopt_holder(r, &h);
+		break;
+	case HOLDER_SERVE: /* it only reads, and nobody waits for it */
+		(void)kill(h.birth.pid, SIGKILL);
+		return E_BUSY;
+	case HOLDER_OTHER: return E_BUSY;
+	}
+	*ret = runners_find(r, run_id);
+	return rc;
+}
+
 const struct process *
 runners_find(const struct runners *r, const char *run_id)
 {
@@ -491,6 +541,8 @@ give_up_abandoned(struct runners *r)
 		struct process *p = ru->process;
 
 		ru->abandoned = 0;
+		/* Without memory it is found again by its lock, and given up again. */
+		(void)map_set(r->abandoned, process_id(p)->spawn_id, r);
 		runner_on_end(ru, p, &abandoned);
 		process_free(p);
 	}

@@ -45,6 +45,10 @@ int runners_adopt(
 
 /* The live runner of a run; NULL: there is none. */
 const struct process *runners_find(const struct runners *r, const char *run_id);
+/* The same for one that may be in no row any more: whoever holds the lock of the run's store is
+ * adopted.  *ret NULL: the run has no runner.  0, E_NOMEM, E_SYS; E_BUSY: somebody else holds
+ * the lock, for a moment; E_LOCKED: its runner does, and has been abandoned. */
+int runners_look(struct runners *r, const char *run_id, const struct process **ret);
 size_t runners_count(const struct runners *r);
 /* for (size_t at = 0; (p = runners_next(r, &at)) != NULL;) */
 const struct process *runners_next(const struct runners *r, size_t *at);

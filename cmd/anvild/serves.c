@@ -184,11 +184,14 @@ serves_ask(
 {
 	struct serve *sv = map_get(v->by_run, run_id);
 	size_t places = takeover ? SERVES_MAX : SERVES_MAX - SERVES_TAKEOVER;
+	const struct process *live;
+	int r = runners_look(v->sup->runners, run_id, &live);
 
-	if (runners_find(v->sup->runners, run_id) != NULL) {
-		*ret = SERVE_LIVE;
+	*ret = live != NULL ? SERVE_LIVE : SERVE_BUSY;
+	if (live != NULL || r == E_BUSY)
 		return 0;
-	}
+	if (r < 0)
+		return r;
 	if (sv != NULL) {
 		sv->asked = clock_mono();
 		*ret = sv->leaving ? SERVE_BUSY : sv->ready ? SERVE_SERVING : SERVE_WAIT;
@@ -254,6 +257,12 @@ serves_stop_all(struct serves *v, int sig)
 		((struct serve *)sv)->leaving = 1;
 		process_signal(((struct serve *)sv)->process, sig);
 	}
+}
+
+int
+serves_has(const struct serves *v, const char *run_id)
+{
+	return map_get(v->by_run, run_id) != NULL;
 }
 
 size_t

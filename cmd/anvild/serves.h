@@ -41,6 +41,7 @@ void serves_ready(struct serves *v, const char *run_id, pid_t pid);
 int serves_stop(struct serves *v, const char *run_id);
 void serves_stop_all(struct serves *v, int sig);
 
+int serves_has(const struct serves *v, const char *run_id);
 size_t serves_count(const struct serves *v);
 const struct process *serves_next(const struct serves *v, size_t *at);
 
