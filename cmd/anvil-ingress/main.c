@@ -2,6 +2,7 @@
  * projects and runs.  Opens ingress.db and nothing else. */
 #include <stdio.h>
 
+#include "cmd/anvil-ingress/check.h"
 #include "cmd/anvil-ingress/exchange.h"
 #include "cmd/anvil-ingress/hook_cache.h"
 #include "cmd/anvil-ingress/hook_refusal.h"
@@ -95,6 +96,7 @@ static const struct actor_desc desc = { .role = ROLE_INGRESS,
 	.inspect = inspect,
 	.rules = rules,
 	.doing = doing,
+	.checks = &ingress_checks,
 	.on_drain = on_drain,
 	.on_end = on_end };
 

@@ -174,3 +174,17 @@ index_project_choose_shard(struct store *s, int64_t nshards, int64_t *ret_shard)
 	*ret_shard = best;
 	return 0;
 }
+
+int
+index_projects_after(struct store *s, struct arena *a, const char *after, size_t limit,
+    struct index_project **ret, size_t *ret_n)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_CHECK_PROJECTS);
+	void *rows;
+	int r = stmt_rows(st, stmt_bind(st, "si", after, (int64_t)limit), a, project_read,
+	    sizeof(**ret), &rows, ret_n);
+
+	if (r == 0)
+		*ret = rows;
+	return r;
+}

@@ -46,5 +46,8 @@ int index_project_unconfirmed(struct store *s, struct arena *a, int64_t before_m
 int index_project_upsert(struct store *s, const struct index_project *p);
 /* Of shards 0..n-1 the one with the fewest projects, unconfirmed ones counted. */
 int index_project_choose_shard(struct store *s, int64_t nshards, int64_t *ret_shard);
+/* All, by id, after ${after} ("" = from the first). */
+int index_projects_after(struct store *s, struct arena *a, const char *after, size_t limit,
+    struct index_project **ret, size_t *ret_n);
 
 #endif

@@ -179,3 +179,23 @@ index_run_remove_of(struct store *s, const char *project_id)
 
 	return index_run_stmt(s, st, stmt_bind(st, "s", project_id), INDEX_ANY);
 }
+
+static int
+row_read(struct stmt *st, struct arena *a, void *row)
+{
+	return run_read(st, a, row);
+}
+
+int
+index_runs_after(struct store *s, struct arena *a, const char *after, size_t limit,
+    struct index_run **ret, size_t *ret_n)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_CHECK_RUNS);
+	void *rows;
+	int r = stmt_rows(st, stmt_bind(st, "si", after, (int64_t)limit), a, row_read,
+	    sizeof(**ret), &rows, ret_n);
+
+	if (r == 0)
+		*ret = rows;
+	return r;
+}

@@ -42,5 +42,8 @@ struct index_run_page {
 int index_run_list(struct store *s, struct arena *a, const struct index_run_page *page,
     struct index_run **ret, size_t *ret_n, int *ret_more);
 int index_run_remove_of(struct store *s, const char *project_id);
+/* All, by id, after ${after} ("" = from the first). */
+int index_runs_after(struct store *s, struct arena *a, const char *after, size_t limit,
+    struct index_run **ret, size_t *ret_n);
 
 #endif
