@@ -19,6 +19,7 @@
  *   delivery.h  deliveries and what became of them
  *   check.h     what holds at any moment
  *   sealed.h    secrets, when keys are rotated
+ *   move.h      a project that goes to another shard
  */
 #ifndef LIB_LEDGER_LEDGER_H
 #define LIB_LEDGER_LEDGER_H
@@ -28,6 +29,7 @@
 #include "lib/ledger/dispatch.h"
 #include "lib/ledger/export.h"
 #include "lib/ledger/lease.h"
+#include "lib/ledger/move.h"
 #include "lib/ledger/project.h"
 #include "lib/ledger/queue.h"
 #include "lib/ledger/run.h"
