@@ -1,7 +1,7 @@
 /* lib/actor/check.c -- actor.check: reading on a worker, then a turn for the rest. */
 #include <stdlib.h>
 
-#include "gen/actor_methods.h"
+#include "gen/actor.h"
 #include "lib/actor/check.h"
 #include "lib/actor/inside.h"
 #include "lib/actor/worker.h"
