@@ -9,6 +9,7 @@
  *   stream.h  bytes of a step become chunks
  *   states.h  claim, steps, cancel, end
  *   log.h     appending and reading the log
+ *   copy.h    for a backup, and after one was restored
  *   check.h   what holds in a record at any moment
  *
  * After E_FULL, E_NOMEM or E_STORAGE the same call may be made again; E_STORAGE means that
@@ -21,6 +22,7 @@
 
 #include "lib/base/base.h"
 #include "lib/record/check.h"
+#include "lib/record/copy.h"
 #include "lib/record/log.h"
 #include "lib/record/redact.h"
 #include "lib/record/states.h"

@@ -28,9 +28,9 @@ struct copying {
 	const char *to;
 	int dir;
 	int fd; /* of `part`, and its lock */
-	store_go_on_fn *go_on;
+	const struct store_copy_ops *ops;
 	void *arg;
-	int stopped; /* what go_on answered */
+	int stopped; /* what ops->go_on answered */
 	char **ret_why;
 };
 
@@ -46,8 +46,8 @@ explain(struct copying *c, const char *path, int r, const char *more)
 static int
 may_go_on(struct copying *c)
 {
-	if (c->stopped == 0 && c->go_on != NULL)
-		c->stopped = c->go_on(c->arg);
+	if (c->stopped == 0 && c->ops->go_on != NULL)
+		c->stopped = c->ops->go_on(c->arg);
 	return c->stopped;
 }
 
@@ -188,15 +188,19 @@ copy_pages(struct copying *c)
 static int
 begin(struct copying *c, const struct store_desc *d, const char *from, int64_t *ret_version)
 {
-	int r = store_open_reader(d, from, 0, &c->from);
+	/* Writable, since the last one to close a store that nobody else has open has to tidy its
+	 * log away; one that could only read would leave two files behind. */
+	int r = store_open_second(d, from, SQLITE_OPEN_READWRITE, 0, &c->from);
 
 	if (r == 0)
 		r = store_look(c->from, c->ret_why);
-	if (r == 0)
-		r = store_begin(c->from);
 	/* The first read takes the snapshot. */
 	if (r == 0)
+		r = store_do(c->from, WORD_BEGIN);
+	if (r == 0)
 		r = store_pragma(c->from, "PRAGMA user_version", ret_version);
+	if (r == 0 && c->ops->look != NULL)
+		r = c->ops->look(c->arg, c->from);
 	return explain(c, from, r, c->from != NULL ? store_error(c->from) : "");
 }
 
@@ -272,12 +276,16 @@ fill(struct copying *c)
 }
 
 int
-store_copy(const struct store_desc *d, const char *from, const char *to, store_go_on_fn *go_on,
-    void *arg, struct store_copied *ret, char **ret_why)
+store_copy(const struct store_desc *d, const char *from, const char *to,
+    const struct store_copy_ops *ops, void *arg, struct store_copied *ret, char **ret_why)
 {
-	struct copying c = {
-		.to = to, .dir = -1, .fd = -1, .go_on = go_on, .arg = arg, .ret_why = ret_why
-	};
+	static const struct store_copy_ops none = { .go_on = NULL };
+	struct copying c = { .to = to,
+		.dir = -1,
+		.fd = -1,
+		.ops = ops != NULL ? ops : &none,
+		.arg = arg,
+		.ret_why = ret_why };
 	struct store_copied done = { 0 };
 	struct stat st = { 0 };
 	int r;

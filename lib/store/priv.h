@@ -52,6 +52,9 @@ int store_do(struct store *s, enum store_word word);
 int store_connect(const char *path, int flags, sqlite3 **ret);
 /* Gives it the pragmas of every connection. */
 int store_set_up(sqlite3 *db);
+/* As store_open_reader(), with ${flags} of SQLite. */
+int store_open_second(const struct store_desc *d, const char *path, int flags, int64_t limit_ms,
+    struct store **ret_store);
 /* E_NEWER and *ret_why when the schema is one that this program does not know. */
 int store_look(struct store *s, char **ret_why);
 /* The integer that a pragma answers with. */

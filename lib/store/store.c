@@ -210,15 +210,15 @@ reader_is_late(void *arg)
 }
 
 int
-store_open_reader(
-    const struct store_desc *d, const char *path, int64_t limit_ms, struct store **ret_store)
+store_open_second(const struct store_desc *d, const char *path, int flags, int64_t limit_ms,
+    struct store **ret_store)
 {
 	CLEANUP(store_closep) struct store *s = store_alloc(d, path);
 	int r;
 
 	if (s == NULL)
 		return E_NOMEM;
-	r = store_connect(path, SQLITE_OPEN_READONLY, &s->db);
+	r = store_connect(path, flags, &s->db);
 	if (r == 0)
 		r = store_set_up(s->db);
 	if (r < 0)
@@ -228,6 +228,13 @@ store_open_reader(
 	sqlite3_progress_handler(s->db, READER_OPS, reader_is_late, s);
 	*ret_store = TAKE_PTR(s);
 	return 0;
+}
+
+int
+store_open_reader(
+    const struct store_desc *d, const char *path, int64_t limit_ms, struct store **ret_store)
+{
+	return store_open_second(d, path, SQLITE_OPEN_READONLY, limit_ms, ret_store);
 }
 
 struct store *

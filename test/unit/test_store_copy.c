@@ -66,7 +66,8 @@ copy(const struct place *p, store_go_on_fn *go_on, void *arg)
 {
 	CLEANUP_FREE char *why = NULL;
 	struct store_copied done = { 0 };
-	int r = store_copy(&tiny_store, p->from, p->to, go_on, arg, &done, &why);
+	const struct store_copy_ops ops = { .go_on = go_on };
+	int r = store_copy(&tiny_store, p->from, p->to, &ops, arg, &done, &why);
 
 	mem_fault_arm(-1); /* what follows needs memory */
 	assert_int_equal(done.version, r == 0 ? 2 : 0);
