@@ -95,6 +95,8 @@ supervisor_run_status(struct supervisor *s, struct turn *t,
 	int r = runners_look(s->runners, p->run_id, &live);
 
 	(void)t;
+	if (r < 0 && r != E_LOCKED)
+		return r; /* whoever has it may be the one that is meant */
 	if (live != NULL && strcmp(process_id(live)->spawn_id, p->spawn_id) == 0) {
 		ret->kind = SUPERVISOR_RUN_STATUS_LIVE;
 		return 0;
@@ -104,12 +106,11 @@ supervisor_run_status(struct supervisor *s, struct turn *t,
 	return 0;
 }
 
-	if (r < 0 && r != E_LOCKED)
-		return r; /* whoever has it may be the one that is meant */
 int
 supervisor_kill_run(struct supervisor *s, struct turn *t,
     const struct supervisor_kill_run_params *p, struct supervisor_kill_run_result *ret)
 {
+	const struct process *live;
 	struct parked *waiter;
 	int r = runners_look(s->runners, p->run_id, &live);
 
@@ -121,7 +122,6 @@ supervisor_kill_run(struct supervisor *s, struct turn *t,
 		return 0;
 	}
 	waiter = turn_park(t);
-	const struct process *live;
 	if (waiter == NULL)
 		return E_NOMEM;
 	r = runners_kill(s->runners, p->run_id, p->spawn_id, waiter);
@@ -178,6 +178,7 @@ supervisor_serve_run(struct supervisor *s, struct turn *t,
 
 	if (r < 0)
 		return r;
+	live = runners_find(s->runners, p->run_id);
 	if (verdict != SERVE_WAIT) {
 		ret->kind = serve_kind(verdict);
 		if (live != NULL)
@@ -187,7 +188,6 @@ supervisor_serve_run(struct supervisor *s, struct turn *t,
 	waiter = turn_park(t);
 	if (waiter == NULL)
 		return E_NOMEM;
-	live = runners_find(s->runners, p->run_id);
 	r = serves_wait(s->serves, p->run_id, waiter);
 	if (r < 0)
 		parked_error(waiter, r, NULL);
