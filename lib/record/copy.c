@@ -76,29 +76,32 @@ record_copy_store(const char *dir, const char *folder, store_go_on_fn *go_on, vo
 
 /* ---- log.zst ---- */
 
+/* Power loss may have left the file shorter than the rows say: what is there is copied. */
 static int
-copy_bytes(int from, int to, int64_t n, store_go_on_fn *go_on, void *arg)
+copy_bytes(int from, int to, int64_t n, const struct copying *c, int64_t *ret_done)
 {
 	CLEANUP_FREE char *piece = mem_alloc(PIECE_BYTES);
 	int r = piece != NULL ? 0 : E_NOMEM;
 
-	while (r == 0 && n > 0) {
-		ssize_t got = read(from, piece, (size_t)min_i64(n, (int64_t)PIECE_BYTES));
+	*ret_done = 0;
+	while (r == 0 && *ret_done < n) {
+		ssize_t got = read(
+		    from, piece, (size_t)min_i64(n - *ret_done, (int64_t)PIECE_BYTES));
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0) /* shorter than its store says */
-			return got < 0 ? E_STORAGE : E_CORRUPT;
+		if (got <= 0)
+			return got < 0 ? E_STORAGE : 0;
 		r = io_write_all(to, piece, (size_t)got);
-		n -= got;
-		if (r == 0 && go_on != NULL)
-			r = go_on(arg);
+		*ret_done += got;
+		if (r == 0 && c->go_on != NULL)
+			r = c->go_on(c->arg);
 	}
 	return r;
 }
 
 static int
-copy_archive(const char *from_path, int folder, int64_t n, store_go_on_fn *go_on, void *arg)
+copy_archive(const char *from_path, int folder, const struct copying *c, int64_t *ret_done)
 {
 	CLEANUP(io_closep) int from = open(from_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	CLEANUP(io_closep) int to = -1;
@@ -110,7 +113,7 @@ copy_archive(const char *from_path, int folder, int64_t n, store_go_on_fn *go_on
 	    folder, RECORD_ARCHIVE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return err_from_errno(errno);
-	r = copy_bytes(from, to, n, go_on, arg);
+	r = copy_bytes(from, to, c->log_end, c, ret_done);
 	CRASH_POINT("copy_log_written");
 	if (r == 0 && fsync(to) < 0)
 		r = err_from_errno(errno);
@@ -127,6 +130,7 @@ record_copy_log(const char *dir, const char *folder, int64_t log_end, store_go_o
 {
 	CLEANUP_FREE char *from = mem_format("%s/" RECORD_ARCHIVE, dir);
 	CLEANUP(io_closep) int at = -1;
+	const struct copying c = { go_on, arg, log_end };
 	int r;
 
 	*ret_why = NULL;
@@ -135,11 +139,8 @@ record_copy_log(const char *dir, const char *folder, int64_t log_end, store_go_o
 	if (from == NULL)
 		return E_NOMEM;
 	at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = at < 0 ? err_from_errno(errno) : copy_archive(from, at, log_end, go_on, arg);
-	if (r < 0)
-		return explain(r, dir, RECORD_ARCHIVE, ret_why);
-	ret->log_bytes = log_end;
-	return 0;
+	r = at < 0 ? err_from_errno(errno) : copy_archive(from, at, &c, &ret->log_bytes);
+	return explain(r, dir, RECORD_ARCHIVE, ret_why);
 }
 
 int

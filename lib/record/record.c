@@ -63,6 +63,8 @@ record_open(const char *dir, int64_t max_log_bytes, struct record **ret, char **
 	if (err == 0)
 		err = store_exec(r->store, "PRAGMA secure_delete=OFF");
 	if (err == 0)
+		err = store_is_restored(r->store, &r->restored);
+	if (err == 0)
 		err = record_load_log(r);
 	if (err == 0)
 		*ret = TAKE_PTR(r);

@@ -388,12 +388,13 @@ conclude_in_txn(struct record *r, int64_t lease_epoch, struct ending *e, struct 
 	*ret = RECORD_CONCLUDED;
 	if (record_is_terminal(at.status))
 		return 0;
-	if (at.epoch > lease_epoch) {
+	/* In a backup the ledger is older than the store: whoever claimed later is not there. */
+	if (at.epoch > lease_epoch && !r->restored) {
 		*ret = RECORD_NEWER_EPOCH;
 		return 0;
 	}
 	e->old_epoch = at.epoch;
-	e->new_epoch = lease_epoch + 1;
+	e->new_epoch = max_i64(at.epoch, lease_epoch) + 1;
 	/* Released before: what it says of steps and start is of an earlier claim. */
 	e->forget_start = at.epoch < lease_epoch;
 	return end_in_txn(r, e, log);
