@@ -63,6 +63,7 @@ ACTOR_TESTS := $(patsubst %.c,$(B)/%,$(wildcard test/actor/test_*.c))
 FUZZ_TARGETS := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 FUZZ_ENGINES := $(FUZZ_TARGETS:$(B)/test/fuzz/%=$(B)/test/fuzz-engine/%)
 BENCHES := $(patsubst %.c,$(B)/%,$(wildcard test/bench/bench_*.c))
+SOAK := $(B)/test/soak/soak
 TSAN_TESTS := $(filter $(THREAD_TESTS:%=$(B)/test/unit/%),$(UNIT_TESTS))
 
 objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
@@ -105,7 +106,7 @@ needs = $(sort $(foreach n,$(filter $(AREAS:%=lib/%) $(CMDS:%=cmd/%) gen,$(NEEDS
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: FORCE all programs objects tests tsan-tests print-tsan-tests fuzz-engines benches gen asan tsan faults \
-	unit check lint fuzz bench model cover demo install help clean
+	unit check lint fuzz bench soak model cover demo install help clean
 
 all: programs	## release build of every program (the default)
 programs: $(PROGRAMS:%=$(B)/%)
@@ -190,7 +191,7 @@ endef
 $(foreach c,$(CMDS),$(eval $(call program_rule,$(c))))
 
 # Every object and program, to see that a compiler accepts them.
-objects: programs $(foreach d,$(AREAS:%=lib/%) $(CMDS:%=cmd/%) test/support,$(call objects,$(d))) \
+objects: programs $(foreach d,$(AREAS:%=lib/%) $(CMDS:%=cmd/%) test/support test/soak,$(call objects,$(d))) \
 	$(patsubst %,%.o,$(UNIT_TESTS) $(ACTOR_TESTS) $(FUZZ_TARGETS) $(BENCHES))
 
 # ---- tests ---------------------------------------------------------------------------
@@ -205,7 +206,7 @@ $(1): $(1).o $$(call helpers,$(2)) $$(call needs,$(2)) | $$(call starts,$(2))
 	$$(call say,LINK)
 	$$(link) $$(filter %.o,$$^) $$(call group,$$(filter %.a,$$^)) $$(LIBS) -lcmocka
 endef
-$(foreach t,$(UNIT_TESTS) $(ACTOR_TESTS) $(BENCHES),$(eval $(call test_rule,$(t),$(t:$(B)/%=%))))
+$(foreach t,$(UNIT_TESTS) $(ACTOR_TESTS) $(BENCHES) $(SOAK),$(eval $(call test_rule,$(t),$(t:$(B)/%=%))))
 $(ACTOR_TESTS): | programs
 
 # The first replays a corpus, the second is driven by the fuzzing engine of clang.
@@ -220,7 +221,7 @@ $(1:$(B)/test/fuzz/%=$(B)/test/fuzz-engine/%): $(1).o $$(call helpers,$(1:$(B)/%
 endef
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call fuzz_rule,$(t))))
 
-tests: programs $(UNIT_TESTS) $(ACTOR_TESTS) $(FUZZ_TARGETS)
+tests: programs $(UNIT_TESTS) $(ACTOR_TESTS) $(FUZZ_TARGETS) $(SOAK)
 tsan-tests: $(TSAN_TESTS)
 print-tsan-tests:
 	@echo $(TSAN_TESTS)
@@ -248,6 +249,11 @@ bench:	## benches, on a release build (T="run idle": those; JSON=file: the table
 	@$(MAKE) --no-print-directory FLAVOUR=faults programs build/faults/test/bench/bench_accept \
 		build/faults/test/bench/bench_deliver
 	@scripts/bench.sh build/release build/faults $(if $(JSON),--json $(JSON)) $(T)
+
+soak:	## faults of every kind under load, then all promises are compared (SECONDS=3600 SEED=1)
+	@scripts/setup.sh build test
+	@$(MAKE) --no-print-directory FLAVOUR=faults programs build/faults/test/soak/soak
+	@scripts/soak.sh build/faults $(or $(SECONDS),3600) $(or $(SEED),1)
 
 model:	## the protocol of runs: every interleaving within bounds, and faults that must be found
 	@scripts/setup.sh model
