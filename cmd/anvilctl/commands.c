@@ -34,6 +34,7 @@ const struct command *const commands[] = {
 	&command_keys_status,
 	&command_drain,
 	&command_resume,
+	&command_check,
 	&command_lint,
 	&command_version,
 	NULL,

@@ -1,0 +1,39 @@
+/* What each actor says of its own store. */
+#include <string.h>
+
+#include "cmd/anvilctl/check.h"
+#include "lib/base/err.h"
+
+#define DEADLINE_MS 120000 /* of a look at a large store */
+
+/* A run may end at any moment. */
+static int
+is_resident(const char *address)
+{
+	return strncmp(address, "run_", 4) != 0 && strncmp(address, "run/", 4) != 0;
+}
+
+static void
+ask(struct look *l, const char *address, int fix)
+{
+	struct actor_check_params params = { .fix = fix };
+	struct actor_check_result said = { .nproblems = 0 };
+	int r;
+
+	l->ctl->deadline_ms = DEADLINE_MS;
+	r = CTL_TRY(l->ctl, address, actor_check, &params, &said);
+	l->ctl->deadline_ms = CTL_DEADLINE_MS;
+	if (r < 0 && is_resident(address))
+		finding_add(l->found, "actor_unreachable", address, address,
+		    "does not answer, so that it could not be looked at: %s", err_text(r));
+	for (size_t i = 0; r == 0 && i < said.nproblems; i++)
+		finding_add_own(l->found, address, &said.problems[i]);
+	l->found->left_out += (size_t)said.left_out;
+}
+
+void
+look_actors(struct look *l, int fix)
+{
+	for (size_t i = 0; i < l->actors.nactors; i++)
+		ask(l, l->actors.actors[i].address, fix);
+}

@@ -1,0 +1,185 @@
+/* anvilctl check: is everything that stores, processes and files say true and the same? */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/anvilctl/check.h"
+#include "cmd/anvilctl/commands.h"
+#include "lib/base/err.h"
+
+#define LOOK_AGAIN_MS 500
+#define LOOK_SOON_MS  150
+
+/* ---- looking ---- */
+
+static void
+say_waiting(const struct ctl *ctl, const struct findings *f, int64_t wait)
+{
+	const struct finding *x;
+	size_t n = 0;
+
+	if (!ctl->color)
+		return;
+	for (size_t at = 0; (x = findings_next(f, &at)) != NULL;)
+		n++;
+	(void)fprintf(stderr, "\rlooking again at %zu things that may be on their way, %lld s ",
+	    n, (long long)(wait + 999) / 1000);
+}
+
+static int
+look_once(struct ctl *ctl, struct findings *f, int fix)
+{
+	struct look l = { .ctl = ctl, .found = f };
+	int r = look_gather(&l);
+
+	if (r == 0) {
+		look_compare(&l);
+		look_actors(&l, fix);
+	}
+	look_done(&l);
+	client_forget(ctl->client);
+	if (r == 0 && f->failed)
+		r = ctl_fail_nomem();
+	return r;
+}
+
+/* Until everything that is left has been so for long enough. */
+static int
+look_until_still(struct ctl *ctl, struct findings *f)
+{
+	int64_t wait, pause = LOOK_SOON_MS;
+	int r = look_once(ctl, f, 0);
+
+	while (r == 0 && (wait = findings_wait_ms(f)) > 0) {
+		say_waiting(ctl, f, wait);
+		client_pause(ctl->client, min_i64(wait, pause));
+		pause = min_i64(2 * pause, LOOK_AGAIN_MS);
+		findings_next_look(f);
+		r = look_once(ctl, f, 0);
+	}
+	if (ctl->color)
+		(void)fprintf(stderr, "\r\033[K");
+	return r;
+}
+
+/* ---- telling ---- */
+
+static int
+compare_findings(const void *a, const void *b)
+{
+	const struct finding *x = *(const struct finding *const *)a;
+	const struct finding *y = *(const struct finding *const *)b;
+	int r = strcmp(x->code, y->code);
+
+	if (r == 0)
+		r = strcmp(x->place, y->place);
+	return r != 0 ? r : strcmp(x->subject, y->subject);
+}
+
+static const struct finding **
+sorted(struct findings *f, size_t *ret_n)
+{
+	const struct finding **rows = arena_calloc(
+	    f->arena, map_count(f->by_key) + 1, sizeof(*rows));
+	const struct finding *x;
+
+	*ret_n = 0;
+	for (size_t at = 0; rows != NULL && (x = findings_next(f, &at)) != NULL;)
+		rows[(*ret_n)++] = x;
+	if (rows != NULL)
+		qsort(rows, *ret_n, sizeof(struct finding *), compare_findings);
+	return rows;
+}
+
+static const char *
+remedy_of(const struct finding *x)
+{
+	if (x->mended)
+		return "mended";
+	if (!x->mendable)
+		return "-";
+	return x->kind->remedy != NULL ? x->kind->remedy : "mends it";
+}
+
+static int
+tell_json(const struct ctl *ctl, const struct finding *const *rows, size_t n, size_t left_out)
+{
+	CLEANUP(json_unrefp) json_t *list = json_array();
+	CLEANUP(json_unrefp) json_t *all = NULL;
+	int r = list == NULL;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = json_array_append_new(list,
+		    json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:s*}", "code", rows[i]->code,
+			"place", rows[i]->place, "subject", rows[i]->subject, "text",
+			rows[i]->text, "mendable", rows[i]->mendable, "mended", rows[i]->mended,
+			"remedy", rows[i]->kind->remedy));
+	if (r == 0)
+		all = json_pack("{s:b, s:O, s:I}", "ok", n == 0, "problems", list, "leftOut",
+		    (json_int_t)left_out);
+	return all != NULL ? ctl_print_json(ctl, all) : ctl_fail_nomem();
+}
+
+static int
+tell_table(const struct ctl *ctl, const struct finding *const *rows, size_t n)
+{
+	static const char *const heads[] = { "CODE", "PLACE", "THING", "PROBLEM", "--FIX" };
+	CLEANUP(table_freep) struct table *t = table_new(heads, ARRAY_LEN(heads));
+
+	for (size_t i = 0; t != NULL && i < n; i++) {
+		table_add(t, TONE_BAD, "%s", rows[i]->code);
+		table_add(t, TONE_PLAIN, "%s", rows[i]->place);
+		table_add(t, TONE_PLAIN, "%s", rows[i]->subject);
+		table_add(t, TONE_PLAIN, "%s", rows[i]->text);
+		table_add(
+		    t, rows[i]->mended ? TONE_GOOD : TONE_PLAIN, "%s", remedy_of(rows[i]));
+	}
+	return ctl_print_table(ctl, t, "nothing is wrong");
+}
+
+static int
+tell(const struct ctl *ctl, struct findings *f)
+{
+	const struct finding **rows;
+	size_t n;
+	int r;
+
+	rows = sorted(f, &n);
+	if (rows == NULL)
+		return ctl_fail_nomem();
+	r = ctl->json ? tell_json(ctl, rows, n, f->left_out) : tell_table(ctl, rows, n);
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(rows[i]->code, "actor_unreachable") == 0)
+			return CTL_UNREACHABLE;
+	return n == 0 ? CTL_OK : CTL_REFUSED;
+}
+
+static int
+check_run(struct ctl *ctl, const struct args *args)
+{
+	struct findings f;
+	int r = findings_init(&f);
+
+	(void)args;
+	r = r < 0 ? ctl_fail_nomem() : ctl_open(ctl);
+	if (r == 0)
+		r = look_until_still(ctl, &f);
+	if (r == 0)
+		r = tell(ctl, &f);
+	findings_done(&f);
+	return r;
+}
+
+const struct command command_check = {
+	.name = "check",
+	.words = "",
+	.summary = "looks for what is wrong in stores, and between them and processes",
+	.more =
+	    "What is found between two of them counts when it stays so for longer than it takes\n"
+	    "to come right by itself, some seconds; nothing at all is changed.\n"
+	    "Exit status: 0 nothing is wrong, 1 something is, 3 not all could be reached.",
+	.run = check_run,
+};
