@@ -7,6 +7,7 @@
 #include "cmd/anvil-ingress/create.h"
 #include "cmd/anvil-ingress/cursor.h"
 #include "cmd/anvil-ingress/ingress.h"
+#include "cmd/anvil-ingress/rebuild.h"
 #include "cmd/anvil-ingress/rows.h"
 #include "gen/ingress.h"
 #include "lib/base/err.h"
@@ -60,15 +61,14 @@ resolve_run(struct turn *t, const char *prefix, struct ingress_resolve_result *r
 	return r == E_NOENT ? 0 : r;
 }
 
-int
-ingress_resolve(struct ingress *in, struct turn *t, const struct ingress_resolve_params *p,
-    struct ingress_resolve_result *ret)
+static int
+resolve(
+    struct turn *t, const struct ingress_resolve_params *p, struct ingress_resolve_result *ret)
 {
 	const char *slash = strchr(p->name, '/');
 	struct index_project project;
 	char *owner;
 
-	(void)in;
 	if (slash != NULL) {
 		owner = arena_strndup(t->arena, p->name, (size_t)(slash - p->name));
 		if (owner == NULL)
@@ -81,6 +81,18 @@ ingress_resolve(struct ingress *in, struct turn *t, const struct ingress_resolve
 		return resolved_project(
 		    index_project_get(t->store, t->arena, p->name, &project), &project, ret);
 	return resolve_run(t, p->name, ret);
+}
+
+int
+ingress_resolve(struct ingress *in, struct turn *t, const struct ingress_resolve_params *p,
+    struct ingress_resolve_result *ret)
+{
+	int r = resolve(t, p, ret);
+
+	if (r == 0 && ret->kind == INGRESS_RESOLVE_NOT_FOUND && rebuild_may_lack(in->rebuild))
+		return turn_fail(
+		    t, E_BUSY, "not in the index, which is being filled from the shards");
+	return r;
 }
 
 /* ---- lists ---- */

@@ -276,8 +276,8 @@ add_turn(struct create *c, struct turn *t)
 	return index_project_add(t->store, &c->project);
 }
 
-void
-create_start(struct create *c)
+static void
+begin(struct create *c)
 {
 	int r = 0;
 
@@ -291,4 +291,27 @@ create_start(struct create *c)
 		finish_failed(c, HTTP_CODE_OVERLOADED);
 	else
 		turn(c, add_turn, on_added);
+}
+
+static void
+on_index_whole(struct rebuild_wait *w, int err)
+{
+	struct create *c = CONTAINER_OF(w, struct create, wait);
+
+	if (err < 0)
+		finish_failed(c, HTTP_CODE_SHARD_UNAVAILABLE);
+	else
+		begin(c);
+}
+
+void
+create_start(struct create *c)
+{
+	if (!rebuild_may_lack(c->in->rebuild)) {
+		begin(c);
+		return;
+	}
+	/* A project that is not in the index yet may have the slug. */
+	c->wait.done = on_index_whole;
+	rebuild_wait(c->in->rebuild, &c->wait);
 }

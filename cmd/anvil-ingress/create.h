@@ -8,6 +8,7 @@
 #define CMD_ANVIL_INGRESS_CREATE_H
 
 #include "cmd/anvil-ingress/links.h"
+#include "cmd/anvil-ingress/rebuild.h"
 #include "gen/project.h"
 #include "lib/base/id.h"
 
@@ -35,6 +36,7 @@ struct create {
 	char id[ID_SIZE];
 	struct vault_sealed sealed;
 	struct shard_call call;
+	struct rebuild_wait wait;
 };
 
 void create_start(struct create *c);

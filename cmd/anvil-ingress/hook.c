@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/anvil-ingress/answer.h"
+#include "cmd/anvil-ingress/rebuild.h"
 #include "cmd/anvil-ingress/routes.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
@@ -269,7 +270,10 @@ find_webhook(struct hook *h)
 	    http_req_param(x->req, 2), h->project_id, &h->shard);
 
 	if (r == E_NOENT) {
-		answer_error(x, HTTP_CODE_WEBHOOK_NOT_FOUND);
+		/* A forge that is told of no webhook does not come again. */
+		answer_error(x,
+		    rebuild_may_lack(x->in->rebuild) ? HTTP_CODE_SHARD_UNAVAILABLE
+						     : HTTP_CODE_WEBHOOK_NOT_FOUND);
 		return;
 	}
 	if (r < 0) {

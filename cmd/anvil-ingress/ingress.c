@@ -15,6 +15,7 @@
 #include "cmd/anvil-ingress/keys.h"
 #include "cmd/anvil-ingress/limiter.h"
 #include "cmd/anvil-ingress/links.h"
+#include "cmd/anvil-ingress/rebuild.h"
 #include "cmd/anvil-ingress/reseal.h"
 #include "cmd/anvil-ingress/routes.h"
 #include "cmd/anvil-ingress/runlink.h"
@@ -131,9 +132,10 @@ ingress_begin(struct ingress *in)
 		in->accepted = accepted_new(in);
 		in->hook_refusals = hook_refusals_new(in);
 		in->reseal = reseal_new(in);
+		in->rebuild = rebuild_new(in);
 		in->key_socket = keys_listen(in);
 		r = in->health != NULL && in->accepted != NULL && in->hook_refusals != NULL &&
-			in->reseal != NULL && in->key_socket != NULL
+			in->reseal != NULL && in->rebuild != NULL && in->key_socket != NULL
 		    ? listen_all(in)
 		    : E_NOMEM;
 	}
@@ -167,6 +169,7 @@ ingress_free(struct ingress *in)
 	in->health = health_free(in->health);
 	in->key_socket = keys_unlisten(in->key_socket);
 	in->reseal = reseal_free(in->reseal);
+	in->rebuild = rebuild_free(in->rebuild);
 	links_fail_all(in);
 	if (in->runlinks != NULL)
 		runlink_free_all(in);

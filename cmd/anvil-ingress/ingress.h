@@ -37,6 +37,7 @@ struct hook_cache;
 struct hook_refusals;
 struct key_socket;
 struct limiter;
+struct rebuild;
 struct reseal;
 struct runlink;
 struct shard_call;
@@ -72,6 +73,7 @@ struct ingress {
 	struct map *hubs;     /* By run id: struct hub.     */
 	struct health *health;
 	struct accepted *accepted; /* Rows on their way into the index. */
+	struct rebuild *rebuild;   /* Owned.  Fills the index anew.     */
 	/* Deliveries of forges. */
 	struct hook_cache *hook_cache;       /* What they are verified against.            */
 	struct hook_refusals *hook_refusals; /* Refused ones, for the eyes of owners.      */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cmd/anvil-ingress/hook_cache.h"
+#include "cmd/anvil-ingress/rebuild.h"
 #include "cmd/anvil-ingress/reseal.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
@@ -32,6 +33,7 @@ on_shard_up(void *arg, struct link *l, struct rpc_peer *p)
 	(void)p;
 	OBJ_CHECK(in, INGRESS_MAGIC);
 	reseal_kick(in->reseal, shard_of(in, l));
+	rebuild_kick(in->rebuild);
 }
 
 /* What it notified of meanwhile has not come. */

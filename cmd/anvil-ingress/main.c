@@ -8,6 +8,7 @@
 #include "cmd/anvil-ingress/hook_refusal.h"
 #include "cmd/anvil-ingress/hub.h"
 #include "cmd/anvil-ingress/ingress.h"
+#include "cmd/anvil-ingress/rebuild.h"
 #include "gen/ingress_methods.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
@@ -26,19 +27,22 @@ inspect(void *ctx, struct buf *out)
 {
 	const struct ingress *in = ctx;
 	struct http_counters n;
+	struct rebuild_view view;
 
 	http_server_counters(in->http, &n);
+	rebuild_look(in->rebuild, &view);
 	buf_printf(out,
 	    "{\"connections\":%zu,\"requests\":%llu,\"inFlight\":%zu,\"malformed\":%llu,"
 	    "\"timeouts\":%llu,\"cut\":%llu,\"exchanges\":%zu,\"shards\":%zu,\"keys\":%zu,"
 	    "\"webhooksCached\":%zu,\"webhookBodyBytes\":%zu,\"webhookRefusals\":%zu,"
-	    "\"runsWatched\":%zu,\"viewers\":%zu}",
+	    "\"runsWatched\":%zu,\"viewers\":%zu,\"indexMayLack\":%s,\"indexRebuild\":%s}",
 	    n.open, (unsigned long long)n.requests, n.in_flight,
 	    (unsigned long long)n.malformed, (unsigned long long)n.timeouts,
 	    (unsigned long long)n.cut, in->nexchanges, in->nshards,
 	    in->keys != NULL ? vault_keys_count(in->keys) : 0, hook_cache_count(in->hook_cache),
 	    in->hook_kept_bytes, hook_refusals_count(in->hook_refusals), map_count(in->hubs),
-	    hub_count_viewers(in));
+	    hub_count_viewers(in), rebuild_may_lack(in->rebuild) ? "true" : "false",
+	    view.running ? "true" : "false");
 }
 
 static void
@@ -46,7 +50,13 @@ doing(void *ctx, char *out, size_t size)
 {
 	const struct ingress *in = ctx;
 
-	if (in->nexchanges > 0)
+	struct rebuild_view view;
+
+	rebuild_look(in->rebuild, &view);
+	if (view.running)
+		(void)snprintf(out, size, "filling the index, %zu of %zu shards read",
+		    view.nread, in->nshards);
+	else if (in->nexchanges > 0)
 		(void)snprintf(out, size, "serving %zu requests", in->nexchanges);
 }
 

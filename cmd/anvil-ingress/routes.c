@@ -5,6 +5,8 @@
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/auth.h"
 #include "cmd/anvil-ingress/limiter.h"
+#include "cmd/anvil-ingress/rebuild.h"
+#include "cmd/anvil-ingress/ui.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
 #include "lib/base/log.h"
@@ -73,11 +75,13 @@ no_such_path(struct exchange *x)
 {
 	const char *method = http_req_method(x->req);
 
-	/* Outside of the API every path is a file's, and files are only read. */
-	if (!is_under(x, NULL) && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+	/* Outside of the API every path is a page's or a file's, and these are only read. */
+	if (is_under(x, NULL))
+		answer_error(x, HTTP_CODE_NOT_FOUND);
+	else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		answer_error_allow(x, "GET, HEAD");
 	else
-		answer_error(x, HTTP_CODE_NOT_FOUND);
+		ui_answer(x);
 }
 
 static void
@@ -138,8 +142,13 @@ routes_find_project(struct exchange *x)
 {
 	int r = E_NOENT;
 
-	if (id_check(ID_PROJECT, http_req_param(x->req, 0)))
+	if (id_check(ID_PROJECT, http_req_param(x->req, 0))) {
 		r = exchange_turn(x, 0, project_turn);
+		if (r == E_NOENT && rebuild_may_lack(x->in->rebuild)) {
+			answer_error(x, HTTP_CODE_SHARD_UNAVAILABLE);
+			return r;
+		}
+	}
 	if (r == 0 &&
 	    (!x->project.confirmed || strcmp(x->project.owner_user_id, x->user.id) != 0))
 		r = E_NOENT;

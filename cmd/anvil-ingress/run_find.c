@@ -5,6 +5,7 @@
 #include "cmd/anvil-ingress/accepted.h"
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/links.h"
+#include "cmd/anvil-ingress/rebuild.h"
 #include "cmd/anvil-ingress/rows.h"
 #include "gen/project.h"
 #include "lib/base/err.h"
@@ -54,7 +55,9 @@ not_found(struct exchange *x)
 static void
 judge(struct exchange *x, struct run_known *k, int r, run_find_fn *next)
 {
-	if (r == E_NOENT ||
+	if (r == E_NOENT && rebuild_may_lack(x->in->rebuild))
+		answer_error(x, HTTP_CODE_SHARD_UNAVAILABLE);
+	else if (r == E_NOENT ||
 	    (r == 0 &&
 		(!x->project.confirmed || strcmp(x->project.owner_user_id, x->user.id) != 0)))
 		not_found(x);

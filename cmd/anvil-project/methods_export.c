@@ -2,15 +2,18 @@
 #include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/shard.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
+#include "lib/base/id.h"
 
 static int
 add_projects(struct shard *s, struct turn *t, const struct ledger_export *e,
     struct project_export_index_page *page)
 {
 	struct exported_project *rows = arena_calloc(t->arena, e->nprojects, sizeof(*rows));
+	const char **broken = arena_calloc(t->arena, e->nprojects, sizeof(*broken));
 
-	if (rows == NULL)
+	if (rows == NULL || broken == NULL)
 		return E_NOMEM;
 	for (size_t i = 0; i < e->nprojects; i++) {
 		const struct ledger_project *p = &e->projects[i];
@@ -19,6 +22,8 @@ add_projects(struct shard *s, struct turn *t, const struct ledger_export *e,
 		if (!convert_fits_project(p, t->arena) ||
 		    project_phase_parse(p->phase, &row->phase) < 0) {
 			broken_tell(s->broken, p->project_id, p->project_id);
+			if (id_check(ID_PROJECT, p->project_id))
+				broken[page->nbroken++] = p->project_id;
 			continue;
 		}
 		row->rev = p->index_rev;
@@ -26,6 +31,7 @@ add_projects(struct shard *s, struct turn *t, const struct ledger_export *e,
 		page->nprojects++;
 	}
 	page->projects = rows;
+	page->broken = broken;
 	return 0;
 }
 
@@ -70,6 +76,7 @@ project_export_index(struct shard *s, struct turn *t,
 		r = add_runs(s, t, &e, page);
 	if (r < 0)
 		return r;
+	CRASH_POINT("index_page_read");
 	page->next = e.next;
 	page->moves = e.moves;
 	return 0;

@@ -116,15 +116,18 @@ index_count_ownerless(struct store *s, int64_t *ret)
 }
 
 int
+index_project_met(struct store *s, const char *id)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_SEEN);
+
+	return index_run_stmt(s, st, stmt_bind(st, "s", id), INDEX_ANY);
+}
+
+int
 index_project_exported(struct store *s, const struct index_project *p, int owned)
 {
-	int r;
+	int r = index_project_met(s, p->id);
 
-	{
-		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_SEEN);
-
-		r = index_run_stmt(s, st, stmt_bind(st, "s", p->id), INDEX_ANY);
-	}
 	if (r == 0) {
 		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_EXPORTED);
 

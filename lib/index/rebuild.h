@@ -43,6 +43,8 @@ int index_is_empty(struct store *s, int *ret);
  * it; then the higher rev wins, and otherwise what is there stays.  One that was removed during
  * this job is passed over.  E_EXISTS: another project has its slug. */
 int index_project_exported(struct store *s, const struct index_project *p, int owned);
+/* A shard has it, and more it does not say. */
+int index_project_met(struct store *s, const char *id);
 /* Removes up to ${limit} confirmed projects that this pass has not met, with their runs. */
 int index_remove_unseen(struct store *s, struct arena *a, size_t limit, int64_t *ret_n);
 /* Projects whose owner is no user here. */
