@@ -23,6 +23,7 @@ struct left {
 	struct process_id id;
 	struct process_birth birth;
 	int same_boot;
+	int restored; /* The row came from a backup. */
 };
 
 static void
@@ -92,7 +93,7 @@ runner_is_gone(struct supervisor *s, const struct left *l)
 	memcpy(e.spawn_id, l->id.spawn_id, sizeof(e.spawn_id));
 	memcpy(e.run_id, l->id.run_id, sizeof(e.run_id));
 	memcpy(e.project_id, l->id.project_id, sizeof(e.project_id));
-	e.end.rebooted = !l->same_boot;
+	e.end.rebooted = !l->same_boot && !l->restored;
 	exits_add(s->exits, &e);
 	sweep_leftovers(s->sweep, l->id.run_id);
 }
@@ -130,6 +131,7 @@ struct recovery {
 	struct supervisor *sup;
 	struct arena *arena;
 	struct left *first;
+	int restored;
 };
 
 static int
@@ -140,37 +142,46 @@ read_turn(void *arg, struct turn *t)
 	struct left **end = &rc->first;
 	int r = exits_load(rc->sup->exits, t);
 
+	if (r == 0)
+		r = store_is_restored(t->store, &rc->restored);
 	if (r < 0)
 		return r;
 	while ((r = stmt_step(st)) == 1) {
 		*end = row_read(rc->sup, st, rc->arena);
 		if (*end == NULL)
 			return E_NOMEM;
+		/* The processes of the one that was backed up are not ours, though they may live:
+		 * beside it, from a folder of its own, this one must not touch them. */
+		(*end)->restored = rc->restored;
+		(*end)->same_boot &= !rc->restored;
 		end = &(*end)->next;
 	}
 	return r;
 }
 
-/* Rows of residents and serving processes; those of runners go with their ends. */
+/* Rows of residents and serving processes; those of runners go with their ends, but for those
+ * that would be taken for live ones once the mark of the backup has gone. */
 static int
 forget_turn(void *arg, struct turn *t)
 {
 	struct recovery *rc = arg;
 
 	for (const struct left *l = rc->first; l != NULL; l = l->next) {
-		int r = l->id.kind != PROCESS_RUNNER ? process_forget(t, l->id.spawn_id) : 0;
+		int r = l->id.kind != PROCESS_RUNNER || l->restored
+		    ? process_forget(t, l->id.spawn_id)
+		    : 0;
 
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return rc->restored ? store_clear_restored(t->store) : 0;
 }
 
 int
 startup_recover(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 {
 	CLEANUP(arena_freep) struct arena *arena = arena_new();
-	struct recovery rc = { s, arena, NULL };
+	struct recovery rc = { s, arena, NULL, 0 };
 	int r;
 
 	if (arena == NULL)
