@@ -133,6 +133,17 @@ read_ending(struct desk *d, struct ending *ret)
 /* ---- claim ---- */
 
 static int
+forget_restored(const struct run_actor *r, const struct desk *d)
+{
+	int forgotten = 0, err = record_forget_restored(d->dir, &forgotten);
+
+	if (forgotten)
+		log_event(LOG_LEVEL_WARN, "restored_run_begun_anew",
+		    LOG_STR("runId", r->run_id), LOG_STR("projectId", r->project_id));
+	return err;
+}
+
+static int
 claim_work(struct job *j, struct desk *d)
 {
 	struct entry *e = (struct entry *)j;
@@ -140,7 +151,9 @@ claim_work(struct job *j, struct desk *d)
 
 	if (e->redactor != NULL)
 		d->redactor = e->redactor;
-	err = desk_open(d);
+	err = d->record == NULL ? forget_restored(e->r, d) : 0;
+	if (err == 0)
+		err = desk_open(d);
 	if (err == 0)
 		err = record_claim(d->record, &e->r->claim, e->now_ms);
 	if (err == 1) {
