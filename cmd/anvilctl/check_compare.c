@@ -266,10 +266,7 @@ look_compare(struct look *l)
 {
 	void *value;
 
-	if (l->has_index && !l->index_complete && !l->rebuilding)
-		finding_add(l->found, "index_incomplete", "ingress", "index",
-		    "is not complete, and nobody completes it");
-	if (l->rebuilding || !l->index_complete)
+	if (l->rebuilding)
 		l->has_index = 0; /* it is being made */
 	compare_projects(l);
 	compare_processes(l);
