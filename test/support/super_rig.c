@@ -137,6 +137,27 @@ super_rig_configure(struct super_rig *g, const char *more)
 
 /* ---- the process ---- */
 
+/* As systemd does: from descriptor 3 on, and the variables name the process that has them. */
+static void
+hand_over(const struct super_rig *g)
+{
+	int lifted[SUPER_HANDED_MAX];
+	char text[16];
+
+	for (size_t i = 0; i < g->nhanded; i++)
+		lifted[i] = fcntl(g->handed[i], F_DUPFD_CLOEXEC, 100);
+	for (size_t i = 0; i < g->nhanded; i++)
+		(void)dup2(lifted[i], 3 + (int)i);
+	(void)snprintf(text, sizeof(text), "%d", (int)getpid());
+	(void)setenv("LISTEN_PID", text, 1);
+	(void)setenv("WATCHDOG_PID", text, 1);
+	(void)snprintf(text, sizeof(text), "%zu", g->nhanded);
+	(void)setenv("LISTEN_FDS", text, 1);
+	(void)setenv("LISTEN_FDNAMES", "http:more", 1);
+	if (g->watchdog_usec != NULL)
+		(void)setenv("WATCHDOG_USEC", g->watchdog_usec, 1);
+}
+
 static pid_t
 start(const struct super_rig *g)
 {
@@ -151,6 +172,7 @@ start(const struct super_rig *g)
 		(void)dup2(fd, 1);
 		(void)dup2(fd, 2);
 		(void)setenv("NOTIFY_SOCKET", notify, 1);
+		hand_over(g);
 		(void)execl(program, program, "-c", g->config, (char *)NULL);
 		_exit(127);
 	}
@@ -169,20 +191,28 @@ super_rig_start(struct super_rig *g)
 	assert_true(g->pidfd >= 0);
 }
 
-void
-super_rig_wait_ready(struct super_rig *g)
+const char *
+super_rig_wait_notified(struct super_rig *g, const char *word)
 {
 	struct pollfd p[2] = { { .fd = g->notify_fd, .events = POLLIN },
 		{ .fd = g->pidfd, .events = POLLIN } };
-	char state[64];
+	static char state[128];
 	ssize_t n;
 
-	if (poll(p, 2, WAIT_MS) <= 0 || p[0].revents == 0)
-		give_up(g, "anvild does not say READY=1");
-	n = recv(g->notify_fd, state, sizeof(state) - 1, 0);
-	assert_true(n > 0);
-	state[n] = '\0';
-	assert_string_equal(state, "READY=1");
+	do {
+		if (poll(p, 2, WAIT_MS) <= 0 || p[0].revents == 0)
+			give_up(g, word);
+		n = recv(g->notify_fd, state, sizeof(state) - 1, 0);
+		assert_true(n > 0);
+		state[n] = '\0';
+	} while (strncmp(state, word, strlen(word)) != 0);
+	return state;
+}
+
+void
+super_rig_wait_ready(struct super_rig *g)
+{
+	assert_string_equal(super_rig_wait_notified(g, ""), "READY=1");
 }
 
 static int

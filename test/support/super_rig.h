@@ -12,6 +12,8 @@
 
 #include <jansson.h>
 
+#define SUPER_HANDED_MAX 4
+
 struct super_rig {
 	char *dir; /* Owned; bin/, s/data, s/run beneath it. */
 	char bin[128], data[128], runtime[128], keys[128], config[128], log[128];
@@ -20,7 +22,11 @@ struct super_rig {
 	uid_t uid; /* Of the processes. */
 	gid_t gid;
 	int notify_fd;
-	pid_t pid; /* 0: none runs. */
+	/* What systemd would give the next anvild: listening sockets and the watchdog's time. */
+	int handed[SUPER_HANDED_MAX];
+	size_t nhanded;
+	const char *watchdog_usec; /* NULL: none. */
+	pid_t pid;                 /* 0: none runs. */
 	int pidfd;
 };
 
@@ -37,6 +43,9 @@ void super_rig_own(const struct super_rig *g, const char *path);
 void super_rig_start(struct super_rig *g);
 /* Waits for READY=1. */
 void super_rig_wait_ready(struct super_rig *g);
+/* Waits for the next message to systemd that begins with ${word}, others are passed over; its
+ * text, until the next call. */
+const char *super_rig_wait_notified(struct super_rig *g, const char *word);
 /* Waits for its end; the exit status, or 128 + signal. */
 int super_rig_wait(struct super_rig *g, int timeout_ms);
 /* Another anvild on the same configuration, to its end; its exit status. */

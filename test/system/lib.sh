@@ -265,6 +265,16 @@ start_all() {
 	start_anvild
 }
 
+# stop_anvild: what `systemctl stop` does with KillMode=process; builds go on.
+stop_anvild() {
+	local rc=0
+	kill -TERM "$ANVILD"
+	wait_for 30 "! is_alive $ANVILD"
+	wait "$ANVILD" || rc=$?
+	expect "$rc" 0 "exit status of anvild ($ANVILD)"
+	ANVILD=
+}
+
 # Errors that a test brings about on purpose; the names of their events, as for grep -E.
 allowed_errors=none
 # Whether some process was killed on purpose, so that there may be notes of it.
