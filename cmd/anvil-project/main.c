@@ -147,7 +147,7 @@ main(int argc, char *argv[])
 	if (s == NULL)
 		proc_die(p, "out of memory");
 	actor_set_ctx(a, s);
-	if (shard_begin(s) < 0)
+	if (actor_outage(a) == NULL && shard_begin(s) < 0)
 		proc_die(p, "the store cannot be read");
 	return proc_run(p, s);
 }

@@ -41,6 +41,7 @@ struct child {
 	char last_exit[96];
 	char last_words[LAST_WORDS_MAX]; /* of the newest crash; "": none */
 	int unusable;                    /* it said that its store is     */
+	char outage[LAST_WORDS_MAX];     /* why it cannot serve; "": it does */
 	int64_t last_exit_ms;
 };
 
@@ -194,10 +195,24 @@ child_spawn(struct child *c)
 }
 
 static void
+say_failing(struct child *c, const char *why)
+{
+	if (c->failing)
+		return;
+	c->failing = 1;
+	log_event(LOG_LEVEL_ERROR, "actor_failing", LOG_STR("actor", c->address),
+	    LOG_INT("deaths", min_size(c->ndeaths, ARRAY_LEN(c->deaths))), LOG_STR("how", why),
+	    LOG_STR("lastWords", c->last_words[0] != '\0' ? c->last_words : NULL));
+	note(c, "failing", why);
+}
+
+static void
 child_is_up(struct child *c)
 {
 	c->state = CH_UP;
 	c->was_ready = 1;
+	if (c->outage[0] != '\0')
+		say_failing(c, c->outage);
 	(void)actor_timer_set(c->timer, CHILD_WELL_MS);
 	log_event(LOG_LEVEL_INFO, "actor_started", LOG_STR("actor", c->address),
 	    LOG_INT("childPid", process_pid(c->process)));
@@ -209,6 +224,8 @@ child_is_up(struct child *c)
 static void
 child_is_well(struct child *c)
 {
+	if (c->outage[0] != '\0')
+		return;
 	if (c->failing) {
 		log_event(LOG_LEVEL_INFO, "actor_recovered", LOG_STR("actor", c->address));
 		note(c, "recovered", NULL);
@@ -229,9 +246,10 @@ on_ready(void *arg)
 }
 
 void
-child_says_ready(struct child *c, pid_t pid)
+child_says_ready(struct child *c, pid_t pid, const char *outage)
 {
 	c->ready_pid = pid;
+	(void)snprintf(c->outage, sizeof(c->outage), "%s", outage != NULL ? outage : "");
 	(void)actor_timer_set(c->ready, 0);
 }
 
@@ -242,17 +260,13 @@ static void
 count_death(struct child *c, struct mono_time now)
 {
 	size_t cap = ARRAY_LEN(c->deaths);
-	int was = c->failing;
 
 	c->deaths[c->ndeaths++ % cap] = now;
-	c->failing = c->ndeaths >= cap &&
-	    mono_diff_ms(c->deaths[c->ndeaths % cap], now) <= CHILD_WINDOW_MS;
-	if (!c->failing || was)
-		return;
-	log_event(LOG_LEVEL_ERROR, "actor_failing", LOG_STR("actor", c->address),
-	    LOG_INT("deaths", CHILD_DEATHS_MAX + 1), LOG_STR("how", c->last_exit),
-	    LOG_STR("lastWords", c->last_words[0] != '\0' ? c->last_words : NULL));
-	note(c, "failing", c->last_exit);
+	if (c->ndeaths >= cap &&
+	    mono_diff_ms(c->deaths[c->ndeaths % cap], now) <= CHILD_WINDOW_MS)
+		say_failing(c, c->last_exit);
+	else
+		c->failing = 0;
 }
 
 static void
@@ -314,6 +328,7 @@ child_on_end(void *arg, struct process *p, const struct process_end *end)
 	(void)sup_write(c->sup, ended_turn, &ended);
 	c->unusable = end->exited && end->exit_status == ACTOR_EXIT_UNUSABLE && !c->was_ready;
 	c->process = NULL;
+	c->outage[0] = '\0';
 	child_event(c, ON_EXIT);
 }
 
@@ -423,6 +438,12 @@ pid_t
 child_pid(const struct child *c)
 {
 	return c->process != NULL ? process_pid(c->process) : 0;
+}
+
+const char *
+child_outage(const struct child *c)
+{
+	return c->state == CH_UP && c->outage[0] != '\0' ? c->outage : NULL;
 }
 
 int

@@ -45,7 +45,10 @@ const char *child_address(const struct child *c);
 pid_t child_pid(const struct child *c);
 int child_is_failing(const struct child *c);
 void child_view(const struct child *c, struct child_view *ret);
-/* supervisor.ready of its process, from a turn: ON_READY follows from the loop. */
-void child_says_ready(struct child *c, pid_t pid);
+/* Why its store is out of order while it lives on; NULL: it serves. */
+const char *child_outage(const struct child *c);
+/* supervisor.ready of its process, from a turn: ON_READY follows from the loop.  ${outage}: it
+ * lives, and cannot serve; NULL: it serves. */
+void child_says_ready(struct child *c, pid_t pid, const char *outage);
 
 #endif

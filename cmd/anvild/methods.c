@@ -29,10 +29,19 @@ supervisor_ready(struct supervisor *s, struct turn *t, const struct supervisor_r
 	}
 	for (size_t i = 0; i < s->nresidents; i++)
 		if (strcmp(child_address(s->residents[i]), p->address) == 0)
-			child_says_ready(s->residents[i], rpc_peer_pid(t->peer));
+			child_says_ready(s->residents[i], rpc_peer_pid(t->peer), p->outage);
 	if (strcmp(p->address, "ingress") == 0)
 		reload_tell(s, t->peer);
 	return 0;
+}
+
+/* A run whose process cannot be recorded waits, and nothing is counted against it. */
+int
+methods_without_store(void *ctx, struct turn *t, const void *params, void *result)
+{
+	if (strcmp(t->method->name, "supervisor.spawnRun") == 0)
+		return supervisor_spawn_run(ctx, t, params, result);
+	return E_STORAGE;
 }
 
 int

@@ -9,11 +9,14 @@
 struct parked;
 struct process_end;
 struct runner_how;
+struct turn;
 
 /* `how` of the contract; ${end} NULL: it is not known.  Texts are borrowed from ${end}. */
 void methods_set_how(struct runner_how *how, const struct process_end *end);
 /* To a parked supervisor.killRun: the process has been reaped. */
 void methods_answer_gone(struct parked *waiter, const struct process_end *end);
+/* actor_desc.without_store of the supervisor. */
+int methods_without_store(void *ctx, struct turn *t, const void *params, void *result);
 /* To a parked supervisor.serveRun. */
 void methods_answer_serve(struct parked *waiter, enum serve_verdict verdict);
 

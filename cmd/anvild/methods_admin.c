@@ -253,6 +253,18 @@ note_stuck(void *arg, const struct process *p)
 }
 
 static void
+note_outage(struct health *h, const struct child *c)
+{
+	const char *why = child_outage(c);
+	char *text = why != NULL && h->ret->nnotes < h->nnotes_max
+	    ? arena_format(h->arena, "%s cannot serve: %s", child_address(c), why)
+	    : NULL;
+
+	if (text != NULL)
+		h->notes[h->ret->nnotes++] = text;
+}
+
+static void
 add_reason(struct health *h, int holds, enum health_reason reason)
 {
 	if (holds)
@@ -267,6 +279,7 @@ health_reasons(const struct supervisor *s, struct health *h)
 	for (size_t i = 0; i < s->nresidents; i++) {
 		failing |= child_is_failing(s->residents[i]);
 		down |= child_state(s->residents[i]) != CH_UP;
+		note_outage(h, s->residents[i]);
 	}
 	runners_stuck(s->runners, note_stuck, h);
 	add_reason(h, failing, HEALTH_REASON_ACTOR_FAILING);
@@ -286,7 +299,7 @@ supervisor_health(struct supervisor *s, struct turn *t,
 	struct statvfs vfs;
 
 	(void)p;
-	h.nnotes_max = runners_count(s->runners);
+	h.nnotes_max = runners_count(s->runners) + s->nresidents;
 	h.reasons = arena_calloc(t->arena, HEALTH_REASON_COUNT, sizeof(*h.reasons));
 	h.notes = arena_calloc(t->arena, h.nnotes_max, sizeof(*h.notes));
 	if (h.reasons == NULL || h.notes == NULL)

@@ -302,7 +302,7 @@ runners_spawn(
 		why = SLOT_NONE_FREE;
 	if (why != SLOT_FREE)
 		return queue(r, req, why, ret);
-	rc = start_runner(r, t, req, &id);
+	rc = t->store != NULL ? start_runner(r, t, req, &id) : E_STORAGE;
 	switch (rc) {
 	case 0: memcpy(ret->spawn_id, id.spawn_id, sizeof(ret->spawn_id)); return 0;
 	case E_STORAGE:

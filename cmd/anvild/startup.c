@@ -11,9 +11,11 @@
 #include "cmd/anvild/drain.h"
 #include "cmd/anvild/exits.h"
 #include "cmd/anvild/keys.h"
+#include "cmd/anvild/methods.h"
 #include "cmd/anvild/options.h"
 #include "cmd/anvild/place.h"
 #include "cmd/anvild/runners.h"
+#include "cmd/anvild/salvage.h"
 #include "cmd/anvild/serves.h"
 #include "cmd/anvild/signals.h"
 #include "cmd/anvild/stop.h"
@@ -142,7 +144,8 @@ static const struct actor_desc supervisor_desc = { .role = ROLE_SUPERVISOR,
 	.on_drain = on_drain,
 	.check = check_hello,
 	.on_peer_up = on_peer_up,
-	.outlives_store = 1 };
+	.outlives_store = 1,
+	.without_store = methods_without_store };
 
 static int
 make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
@@ -161,7 +164,7 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 
 	if (store == NULL || lock == NULL)
 		return E_NOMEM;
-	r = actor_new(&supervisor_desc, &place, &s->actor, &reason);
+	r = salvage_actor_new(&supervisor_desc, &place, &s->actor, &reason);
 	if (r < 0) {
 		(void)snprintf(
 		    why, STARTUP_WHY_SIZE, "%s", reason != NULL ? reason : err_text(r));

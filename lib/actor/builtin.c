@@ -46,7 +46,9 @@ actor_info(struct actor *a, struct turn *t, const struct actor_info_params *para
 	char doing[256] = "";
 
 	(void)params;
-	if (a->desc->doing != NULL)
+	if (a->outage != NULL)
+		(void)snprintf(doing, sizeof(doing), "cannot serve: %s", actor_outage(a));
+	else if (a->desc->doing != NULL)
 		a->desc->doing(a->ctx, doing, sizeof(doing));
 	ret->address = a->address;
 	ret->pid = getpid();

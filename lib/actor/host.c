@@ -246,7 +246,7 @@ open_store(struct actor *a, const char *path, char **ret_why)
 	a->store_path = mem_strdup(path);
 	if (a->store_path == NULL)
 		return E_NOMEM;
-	r = store_open(a->desc->store, path, &a->store, ret_why);
+	r = outage_open(a, &a->store, ret_why);
 	if (r < 0)
 		return r;
 	a->batch = batch_new(a->store);
@@ -280,6 +280,7 @@ make_loop(struct actor *a, const char *runtime_dir)
 		return E_NOMEM;
 	event_assign(&a->ev_commit, a->base, -1, 0, turn_on_commit, a);
 	drain_init(a);
+	outage_init(a);
 	address_init(a);
 	signals_init(a);
 	a->dirfd = io_open_dir(AT_FDCWD, runtime_dir);
@@ -332,6 +333,8 @@ actor_new(const struct actor_desc *desc, const struct actor_place *place,
 		what = place->lock_path;
 	if (r == 0 && (r = open_store(a, place->store_path, &why)) < 0)
 		what = place->store_path;
+	if (place->stays && (r == E_CORRUPT || r == E_STORAGE || r == E_FULL))
+		r = outage_begin(a, r, TAKE_PTR(why));
 	if (r == 0 && (r = make_loop(a, place->runtime_dir)) < 0)
 		what = place->runtime_dir;
 	if (r < 0) {
@@ -354,6 +357,7 @@ let_go(struct actor *a)
 	if (a->base != NULL)
 		signals_done(a);
 	a->worker = worker_free(a->worker);
+	a->aside = worker_free(a->aside);
 	while (!LIST_EMPTY(&a->links))
 		(void)actor_unlink(a, LIST_FIRST(&a->links)->link);
 	while ((c = LIST_FIRST(&a->conns)) != NULL) {
@@ -378,6 +382,7 @@ actor_free(struct actor *a)
 		return NULL;
 	OBJ_CHECK(a, ACTOR_MAGIC);
 	let_go(a);
+	outage_end(a);
 	if (a->base != NULL) {
 		(void)event_del(&a->ev_commit);
 		(void)event_del(&a->ev_drain);
@@ -453,6 +458,8 @@ int
 actor_commit_now(struct actor *a)
 {
 	OBJ_CHECK(a, ACTOR_MAGIC);
+	if (a->outage != NULL)
+		return E_STORAGE;
 	return a->batch == NULL ? 0 : turn_commit(a);
 }
 

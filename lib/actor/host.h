@@ -23,6 +23,7 @@ struct actor;
 struct actor_check;
 struct event_base;
 struct rule_ctx;
+struct turn;
 
 /* What a kind of actor is.  Constant for the process, borrowed. */
 struct actor_desc {
@@ -61,9 +62,14 @@ struct actor_desc {
 	int says_ready;
 	/* How actor.check looks at its store; NULL: by what SQLite says alone. */
 	const struct actor_check *checks;
-	/* Its store is not what others rest on: when a commit's outcome is unknown it goes on,
-	 * and every turn that needs the store is E_STORAGE from then on. */
+	/* Its store is not what others rest on: when a commit's outcome is unknown, or the store
+	 * cannot be opened any more, it goes on, every turn that needs the store is E_STORAGE,
+	 * and the store is opened anew as soon as that can be done; on_store_back is told. */
 	int outlives_store;
+	void (*on_store_back)(void *ctx);
+	/* Asked in place of the handler of a turn that needs the store while there is none
+	 * (t->store is NULL): a result after all, or an error; NULL: E_STORAGE. */
+	int (*without_store)(void *ctx, struct turn *t, const void *params, void *result);
 };
 
 /* Where one actor of that kind lives.  Copied or duplicated where it is kept. */
@@ -73,6 +79,8 @@ struct actor_place {
 	const char *lock_path;   /* NULL: none; taken before store and socket are opened. */
 	const char *store_path;  /* NULL with a desc without a store.                     */
 	pid_t supervisor_pid;    /* 0: not known (a run that outlived it).                */
+	int stays;               /* A store that cannot be used (E_CORRUPT, E_STORAGE,
+				  * E_FULL) keeps it from serving and not from living. */
 };
 
 /* Lock, store, loop, socket, in that order.  0; E_LOCKED, E_NEWER, E_CORRUPT, E_FULL,
@@ -100,6 +108,11 @@ void actor_drained(struct actor *a);
 int actor_is_draining(const struct actor *a);
 /* Leaves the loop after this round with that exit status; the open batch commits first. */
 void actor_stop(struct actor *a, int status);
+
+/* Why its store cannot be used, while that is so; NULL: it serves.  Then every turn is
+ * E_STORAGE.  The store is tried every few seconds (a damaged one when its files are others),
+ * and the process ends with ACTOR_EXIT_RESTART when it can be used again. */
+const char *actor_outage(const struct actor *a);
 
 struct event_base *actor_loop(const struct actor *a); /* For lib/http only. */
 int actor_runtime_dirfd(const struct actor *a);

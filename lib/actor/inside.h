@@ -76,6 +76,7 @@ struct out_link {
 	void *arg;
 };
 
+struct outage;
 struct worker;
 
 struct actor {
@@ -93,6 +94,8 @@ struct actor {
 	char *store_path;
 	struct store *store;
 	struct batch *batch;
+	struct outage *outage; /* Owned.  NULL: the store, if there is one, serves. */
+	int damage_told;       /* Damage that was met has been logged and marked.   */
 	/* The loop and who is connected. */
 	struct event_base *base;
 	struct listener *listener;
@@ -111,12 +114,13 @@ struct actor {
 	struct event ev_commit;
 	uint64_t ncommits, ncommitted, nlost; /* Batches, turns in them, batches lost. */
 	struct checkpointer *checkpointer;    /* From the first commit on.              */
-	struct worker *worker;                /* Made by the first job. */
+	struct worker *worker, *aside;        /* Made by the first job, each. */
 	/* Ending. */
 	int draining, owner_done, stopping, status;
 	int ended; /* Connections and workers are gone, for good. */
 	struct mono_time drain_until;
 	struct event ev_drain;
+	struct event ev_outage;  /* The next look at a store that is out of service. */
 	struct event ev_address; /* The next look at our socket's name. */
 	struct event ev_term, ev_int, ev_hup;
 };
@@ -149,6 +153,24 @@ int builtin_add(struct actor *a);
 /* ---- drain.c ---- */
 
 void drain_init(struct actor *a);
+
+/* ---- outage.c ---- */
+
+/* Opens the store at a->store_path, which has to take writes unless the disk is full.  0 or as
+ * store_open(). */
+int outage_open(const struct actor *a, struct store **ret, char **ret_why);
+/* Every turn is E_STORAGE from now on, for ${why}, which is taken (NULL: no memory for it).
+ * 0 or E_NOMEM. */
+int outage_begin(struct actor *a, int err, char *why);
+void outage_end(struct actor *a);
+/* With a loop, the store is tried again by itself. */
+void outage_init(struct actor *a);
+/* After a commit that failed: an outcome that is not known ends the process or, for one that
+ * outlives its store, the use of it. */
+void outage_after_commit(struct actor *a);
+/* After a turn.  E_STORAGE: the store has turned out to be damaged, what is open must be given
+ * up, and the process ends. */
+int outage_look(struct actor *a);
 
 /* ---- address.c ---- */
 

@@ -240,11 +240,12 @@ proc_actor(struct proc *p, const struct actor_desc *desc, const struct actor_pla
 	}
 	/* Who outlives one supervisor must let the next one in. */
 	here.supervisor_pid = p->role->outlives_supervisor ? 0 : p->supervisor_pid;
+	here.stays = desc->store != NULL;
 	r = actor_new(desc, &here, &p->actor, &why);
 	if (r < 0) {
 		log_event(LOG_LEVEL_ERROR, "actor_failed", LOG_STR("errorCode", err_symbol(r)),
 		    LOG_STR("why", why));
-		if (r == E_NEWER || r == E_CORRUPT) {
+		if (r == E_NEWER) {
 			leave_note(data_dir, place->address, why);
 			exit(ACTOR_EXIT_UNUSABLE);
 		}
@@ -292,7 +293,8 @@ static void
 on_supervisor_up(void *arg, struct link *l, struct rpc_peer *peer)
 {
 	struct proc *p = arg;
-	struct supervisor_ready_params params = { .address = p->actor->address };
+	struct supervisor_ready_params params = { .address = p->actor->address,
+		.outage = actor_outage(p->actor) };
 
 	const struct actor_desc *d = p->actor->desc;
 

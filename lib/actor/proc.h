@@ -64,9 +64,9 @@ const char *proc_boot_id(const struct proc *p);
 void proc_forget_start(struct proc *p);
 
 /* actor_new() for this process, its log component and its crash note; a failure is logged
- * and ends the process (a locked store: 75; one that is newer or damaged: 78 with a note;
- * else 70).  ${place}'s supervisor_pid is filled in.  ${data_dir}: for the crash note, NULL:
- * none. */
+ * and ends the process (a locked store: 75; one that is newer: 78 with a note; else 70).  A
+ * store that cannot be used for another reason does not: see actor_outage().  ${place}'s
+ * supervisor_pid is filled in.  ${data_dir}: for the crash note, NULL: none. */
 struct actor *proc_actor(struct proc *p, const struct actor_desc *desc,
     const struct actor_place *place, const char *data_dir);
 

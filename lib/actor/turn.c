@@ -164,10 +164,9 @@ turn_commit(struct actor *a)
 	if (r < 0) {
 		log_event(LOG_LEVEL_ERROR, "commit_failed", LOG_STR("errorCode", err_symbol(r)),
 		    LOG_STR("why", store_error(a->store)), LOG_INT("turns", nturns));
-		/* The disk may yet say otherwise: start again from what it holds. */
-		if (batch_must_restart(a->batch) && !a->desc->outlives_store)
-			actor_stop(a, ACTOR_EXIT_RESTART);
+		(void)outage_look(a);
 		batch_lost(a);
+		outage_after_commit(a);
 		return E_STORAGE;
 	}
 	if (trace_on(TRACE_BATCH))
@@ -200,7 +199,7 @@ batch_open(struct actor *a, int write)
 {
 	int r;
 
-	if (batch_must_restart(a->batch))
+	if (a->outage != NULL || batch_must_restart(a->batch))
 		return E_STORAGE;
 	if (!write)
 		return 0;
@@ -285,6 +284,21 @@ turn_begin(struct actor *a, struct turn *t, const char *request_id)
 	a->turn = t;
 }
 
+/* Nobody can tell what a damaged store has kept of the batch that came upon it. */
+static int
+give_up_damaged(struct actor *a, size_t from, int r)
+{
+	if (outage_look(a) == 0)
+		return r;
+	if (a->writing) {
+		store_rollback(a->store);
+		batch_lost(a);
+	} else {
+		turn_undo(a, from, E_STORAGE);
+	}
+	return E_STORAGE;
+}
+
 /* Ends the savepoint.  Returns the verdict of the turn; E_STORAGE when the batch is lost. */
 static int
 turn_end(struct actor *a, int write, size_t from, int r)
@@ -296,7 +310,7 @@ turn_end(struct actor *a, int write, size_t from, int r)
 	} else if (r < 0) {
 		turn_undo(a, from, r);
 	}
-	return r;
+	return give_up_damaged(a, from, r);
 }
 
 static void
@@ -370,6 +384,16 @@ note(struct actor *a, const char *name, const char *request_id, int r, struct mo
 	log_set_request("");
 }
 
+static int
+serve(struct actor *a, struct method_entry *m, int has_store, struct turn *t,
+    const void *params, void *result)
+{
+	if (has_store)
+		return m->row->run(m->builtin ? (void *)a : a->ctx, t, params, result);
+	t->store = NULL;
+	return a->desc->without_store(a->ctx, t, params, result);
+}
+
 void
 turn_serve(struct actor *a, struct rpc_peer *p, struct rpc_request *req, struct method_entry *m,
     const void *params, void *result)
@@ -383,26 +407,28 @@ turn_serve(struct actor *a, struct rpc_peer *p, struct rpc_request *req, struct 
 	struct mono_time from = clock_mono();
 	char request_id[RPC_REQUEST_ID_SIZE];
 	size_t first = a->round.nitems;
+	int write = m->row->turn == RPC_TURN_WRITE;
 	int r = 0, told = 0;
 
 	must(a->turn == NULL);
 	memcpy(request_id, req->request_id, sizeof(request_id));
 	if (req->deadline_ms > 0)
 		t.deadline_ms = max_i64(1, req->deadline_ms - mono_diff_ms(req->came, from));
-	if (m->row->turn != RPC_TURN_NONE && a->batch != NULL)
-		r = batch_open(a, m->row->turn == RPC_TURN_WRITE);
-	if (r < 0) {
-		answer(m, req, r, NULL, 0);
+	if (m->row->turn != RPC_TURN_NONE && a->desc->store != NULL)
+		r = batch_open(a, write);
+	if (r < 0 && a->desc->without_store == NULL) {
+		answer(m, req, r, actor_outage(a), 0);
 		return;
 	}
+	write &= r == 0;
 	turn_begin(a, &t, request_id);
 	crash_note_now(m->row->name);
-	r = m->row->run(m->builtin ? (void *)a : a->ctx, &t, params, result);
+	r = serve(a, m, r == 0, &t, params, result);
 	must((r == TURN_PARKED) == (t.request == NULL));
 	/* Before the savepoint ends: what cannot be told is not done either. */
 	if (r == 0 && (r = queue_result(a, m, req, result)) == 0)
 		told = 1;
-	r = turn_end(a, m->row->turn == RPC_TURN_WRITE, first, r);
+	r = turn_end(a, write, first, r);
 	crash_note_now(NULL);
 	if (r < 0 && t.request != NULL && !told)
 		queue_error(a, m, req, r, r == E_STORAGE ? NULL : t.message);
@@ -423,7 +449,7 @@ actor_turn_for(struct actor *a, int write, const char *request_id,
 	OBJ_CHECK(a, ACTOR_MAGIC);
 	must(a->turn == NULL);
 	(void)snprintf(id, sizeof(id), "%s", request_id);
-	if (a->batch != NULL)
+	if (a->desc->store != NULL)
 		r = batch_open(a, write);
 	if (r < 0)
 		return r;

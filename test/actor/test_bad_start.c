@@ -235,7 +235,7 @@ the_supervisors_store_of_a_newer_version_stops_the_start(void **state)
 }
 
 static void
-a_damaged_store_stops_the_start(void **state)
+a_damaged_store_takes_out_its_shard_alone(void **state)
 {
 	struct super_rig *g = *state;
 	CLEANUP_FREE char *path = mem_format("%s/project-0.db", g->data);
@@ -244,8 +244,11 @@ a_damaged_store_stops_the_start(void **state)
 	super_rig_own(g, g->data);
 	super_rig_write(
 	    g, path, "this is not a database, whatever its name says, not at all\n", 0600);
-	expect_refusal(g, "\"not_started\"");
+	super_rig_start(g);
+	super_rig_wait_ready(g);
+	expect_said(g, "\"store_damaged\"");
 	expect_said(g, "project-0.db");
+	assert_false(super_rig_said(g, "\"not_started\""));
 }
 
 static void
@@ -319,7 +322,7 @@ main(void)
 		TEST(root_without_a_user_is_refused),
 		TEST(a_shards_store_of_a_newer_version_stops_the_start),
 		TEST(the_supervisors_store_of_a_newer_version_stops_the_start),
-		TEST(a_damaged_store_stops_the_start),
+		TEST(a_damaged_store_takes_out_its_shard_alone),
 		TEST(fewer_shards_than_hold_projects_are_refused_with_the_list),
 		TEST(an_empty_shard_may_be_left_out),
 	};
