@@ -80,14 +80,15 @@ if command -v nginx fcgiwrap openssl >/dev/null; then
 	git=https://localhost:$HTTPS_PORT
 	configure repositories.ca_file="$CA_FILE" repositories.allow_private_hosts=true
 fi
+unset "conf[user]"	# all of it runs as that user, so that anvil takes the soak's calls
 configure data_dir="$DATA" runtime_dir="$place/run" keys_file="$place/keys.json" \
 	runs.max_concurrent=4 limits.public_per_minute_per_address=0
-[ -z "$ACCOUNT" ] || chown "$ACCOUNT" "$place"
+[ -z "$ACCOUNT" ] || chown "$ACCOUNT" "$place" ${disk:+"$disk"}
 mkdir "$place/bin"
-cp "$ANVIL_BUILD"/anvil* "$place/bin"
+cp "$ANVIL_BUILD"/anvil* "$driver" "$place/bin"
 
 rc=0
-"$driver" --seed "$seed" --seconds "$seconds" --pace "$pace" --dir "$place" --conf "$CONF" \
+as_account "$place/bin/soak" --seed "$seed" --seconds "$seconds" --pace "$pace" --dir "$place" --conf "$CONF" \
 	--data "$DATA" --runtime "$place/run" --programs "$place/bin" --local "$place/src" \
 	--commit "$commit" --port "$PORT" --beacons "$beacons" ${git:+--git "$git"} \
 	${disk:+--disk "$disk"} || rc=$?

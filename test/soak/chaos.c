@@ -51,6 +51,8 @@ chaos_call(
 	buf_add_str(&text, params);
 	if (c != NULL && client_call(c, address, method, &text, ms, &reply) == 0)
 		result = json_deep_copy(reply.result);
+	else if (c != NULL && reply.reached && reply.message != NULL)
+		book_say("%s of %s: %s", method, address, reply.message);
 	if (c != NULL)
 		client_forget(c);
 	buf_done(&text);
