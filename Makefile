@@ -56,7 +56,7 @@ STORES := $(patsubst schema/%/.,%,$(wildcard schema/*/.))
 PROTOS := $(basename $(notdir $(wildcard proto/*.json)))
 
 GEN_H := $(PROTOS:%=$(GEN)/%.h)
-GEN_C := $(PROTOS:%=$(GEN)/%.c) $(STORES:%=$(GEN)/schema_%.c)
+GEN_C := $(PROTOS:%=$(GEN)/%.c) $(STORES:%=$(GEN)/schema_%.c) $(GEN)/ui_files.c
 
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
 ACTOR_TESTS := $(patsubst %.c,$(B)/%,$(wildcard test/actor/test_*.c))
@@ -85,6 +85,7 @@ $(call remember,$(B)/flags,$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL))
 $(foreach a,$(AREAS),$(call remember,$(B)/lib/$(a).list,$(call objects,lib/$(a))))
 $(foreach c,$(CMDS),$(call remember,$(B)/cmd/$(c).list,$(call objects,cmd/$(c))))
 $(call remember,$(B)/gen.list,$(GEN_C))
+$(call remember,$(GEN)/ui.list,$(shell find cmd/anvil-ingress/ui -type f | sort))
 endif
 
 # Says which packages are missing before a compiler does; SETUP=no builds without asking.
@@ -148,6 +149,13 @@ $(GEN)/schema_$(1).c: $$(wildcard schema/$(1)/*.sql) scripts/embed-schema.sh
 	$$(Q)sh scripts/embed-schema.sh $(1) $$(filter %.sql,$$^) > $$@
 endef
 $(foreach s,$(STORES),$(eval $(call store_rule,$(s))))
+
+UI := cmd/anvil-ingress/ui
+UI_FILES := $(sort $(shell find $(UI) -type f))
+$(GEN)/ui_files.c: $(UI_FILES) scripts/embed-ui.sh $(GEN)/ui.list
+	@mkdir -p $(@D)
+	$(call say,GEN)
+	$(Q)sh scripts/embed-ui.sh $(UI) $(UI_FILES) > $@
 
 gen: $(GEN_H) $(GEN_C)
 
