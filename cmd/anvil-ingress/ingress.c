@@ -20,6 +20,7 @@
 #include "cmd/anvil-ingress/routes.h"
 #include "cmd/anvil-ingress/runlink.h"
 #include "cmd/anvil-ingress/settle.h"
+#include "cmd/anvil-ingress/ui.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/map.h"
@@ -67,9 +68,10 @@ ingress_new(struct proc *p, struct config *config, size_t nlisten, int keys_fd)
 	in->runlinks = map_new();
 	in->hubs = map_new();
 	in->hook_cache = hook_cache_new(in);
+	in->document = ui_document(config->public_url, base_version());
 	if (in->limit_login == NULL || in->limit_accept == NULL || in->limit_address == NULL ||
 	    in->runlinks == NULL || in->hubs == NULL || in->hook_cache == NULL ||
-	    keys_read_start(in) < 0)
+	    in->document == NULL || keys_read_start(in) < 0)
 		return ingress_free(in);
 	return in;
 }
@@ -170,6 +172,7 @@ ingress_free(struct ingress *in)
 	in->key_socket = keys_unlisten(in->key_socket);
 	in->reseal = reseal_free(in->reseal);
 	in->rebuild = rebuild_free(in->rebuild);
+	in->document = http_blob_unref(in->document);
 	links_fail_all(in);
 	if (in->runlinks != NULL)
 		runlink_free_all(in);

@@ -35,6 +35,7 @@ struct exchange;
 struct health;
 struct hook_cache;
 struct hook_refusals;
+struct http_blob;
 struct key_socket;
 struct limiter;
 struct rebuild;
@@ -60,6 +61,7 @@ struct ingress {
 	struct reseal *reseal;         /* Owned.  Puts secrets under the current version. */
 	/* Clients. */
 	struct http_server *http;
+	struct http_blob *document; /* Owned.  Of the web interface. */
 	LIST_HEAD(, exchange) exchanges;
 	size_t nexchanges;
 	struct limiter *limit_login;   /* By e-mail address.      */
@@ -82,6 +84,7 @@ struct ingress {
 	/* Chores. */
 	struct actor_timer *settle_timer, *sweep_timer;
 	int settling;                  /* Settlements on their way. */
+	uint64_t moves;                /* Projects that have gone to another shard. */
 	struct mono_time storage_lost; /* Newest lost commit; 0: none yet. */
 };
 
