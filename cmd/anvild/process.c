@@ -42,10 +42,22 @@ process_free(struct process *p)
 	return NULL;
 }
 
+void
+process_remove_socket(const struct supervisor *s, const char *address)
+{
+	char name[RPC_ADDRESS_SIZE + 8];
+
+	if (link_socket_name(address, name) == 0)
+		(void)unlinkat(actor_runtime_dirfd(s->actor), name, 0);
+}
+
 static void
 end(struct process *p, const struct process_end *how)
 {
 	p->watch = actor_watch_free(p->watch);
+	/* Before its owner hears of it and starts another one. */
+	if (!how->unrecorded)
+		process_remove_socket(p->sup, p->id.address);
 	p->owner.on_end(p->owner.arg, p, how);
 	process_free(p);
 }

@@ -72,6 +72,9 @@ struct process_birth {
 int process_adopt(struct supervisor *s, const struct process_id *id,
     const struct process_birth *birth, const struct process_owner *owner, struct process **ret);
 
+/* A killed process leaves its name behind, and maybe nobody comes to replace it. */
+void process_remove_socket(const struct supervisor *s, const char *address);
+
 /* Removes the row; part of the turn that deals with the end. */
 int process_forget(struct turn *t, const char *spawn_id);
 

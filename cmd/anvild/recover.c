@@ -56,16 +56,6 @@ row_read(const struct supervisor *s, struct stmt *st, struct arena *a)
 	return l;
 }
 
-/* A killed process leaves its name behind, and nobody may come to replace it. */
-static void
-remove_socket(const struct supervisor *s, const char *address)
-{
-	char name[RPC_ADDRESS_SIZE + 8];
-
-	if (link_socket_name(address, name) == 0)
-		(void)unlinkat(actor_runtime_dirfd(s->actor), name, 0);
-}
-
 /* Everything of it must be over before its successor is forked: two of one address would
  * fight for lock and socket. */
 static void
@@ -82,7 +72,7 @@ end_process(const struct supervisor *s, const struct left *l)
 	    LOG_STR("actor", l->id.address), LOG_INT("childPid", l->birth.pid));
 	(void)io_pidfd_signal(pidfd, SIGKILL);
 	(void)poll(&p, 1, GONE_WAIT_MS);
-	remove_socket(s, l->id.address);
+	process_remove_socket(s, l->id.address);
 }
 
 static void
