@@ -65,8 +65,16 @@ on_up(void *arg, struct link *link, struct rpc_peer *peer)
 		want_done(LIST_FIRST(&l->wants), RUNLINK_UP, peer);
 }
 
-/* A run that is about to listen, or about to end, is not there for a moment: the supervisor is
- * asked again for those who wait. */
+/* A run that is about to listen, or about to end, is not there for a moment, and neither is a
+ * supervisor that starts again; places get free: the supervisor is asked again for those who
+ * wait, until they do not any more. */
+static void
+ask_later(struct runlink *l)
+{
+	if (LIST_EMPTY(&l->wants) || actor_timer_set(l->timer, AGAIN_MS) < 0)
+		runlink_close(l, RUNLINK_SILENT);
+}
+
 static void
 on_down(void *arg, struct link *link, int err)
 {
@@ -76,8 +84,7 @@ on_down(void *arg, struct link *link, int err)
 	(void)err;
 	OBJ_CHECK(l, RUNLINK_MAGIC);
 	l->link = actor_unlink(l->in->actor, l->link);
-	if (LIST_EMPTY(&l->wants) || actor_timer_set(l->timer, AGAIN_MS) < 0)
-		runlink_close(l, RUNLINK_SILENT);
+	ask_later(l);
 }
 
 static void
@@ -99,12 +106,12 @@ on_serving(void *arg, int err, const struct supervisor_serve_run_result *res)
 
 	OBJ_CHECK(l, RUNLINK_MAGIC);
 	l->asking = 0;
-	if (l->closed || err < 0)
+	if (l->closed)
 		runlink_close(l, RUNLINK_SILENT);
+	else if (err < 0 || res->kind == SUPERVISOR_SERVE_RUN_BUSY)
+		ask_later(l);
 	else if (res->kind == SUPERVISOR_SERVE_RUN_ABSENT)
 		runlink_close(l, RUNLINK_ABSENT);
-	else if (res->kind == SUPERVISOR_SERVE_RUN_BUSY)
-		runlink_close(l, RUNLINK_SILENT);
 	else
 		open_link(l);
 }
@@ -121,7 +128,7 @@ ask(struct runlink *l)
 	l->asking = peer != NULL &&
 	    supervisor_serve_run_call(peer, &opts, &p, on_serving, l) == 0;
 	if (!l->asking)
-		runlink_close(l, RUNLINK_SILENT);
+		ask_later(l);
 }
 
 static void

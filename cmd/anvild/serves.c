@@ -125,6 +125,16 @@ has_store(const struct supervisor *s, const char *run_id)
 	return path != NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* Told twice, it would die in the midst of its end and leave its socket behind. */
+static void
+tell_to_leave(struct serve *sv, int sig)
+{
+	if (sv->leaving && sig == SIGTERM)
+		return;
+	sv->leaving = 1;
+	process_signal(sv->process, sig);
+}
+
 /* Makes room by sending away the one that nobody has asked for longest. */
 static void
 evict(struct serves *v)
@@ -140,10 +150,8 @@ evict(struct serves *v)
 		if (oldest == NULL || sv->asked.us < oldest->asked.us)
 			oldest = sv;
 	}
-	if (oldest != NULL) {
-		oldest->leaving = 1;
-		process_signal(oldest->process, SIGTERM);
-	}
+	if (oldest != NULL)
+		tell_to_leave(oldest, SIGTERM);
 }
 
 static int
@@ -253,10 +261,8 @@ serves_stop_all(struct serves *v, int sig)
 {
 	void *sv;
 
-	for (size_t at = 0; map_next(v->by_run, &at, NULL, &sv);) {
-		((struct serve *)sv)->leaving = 1;
-		process_signal(((struct serve *)sv)->process, sig);
-	}
+	for (size_t at = 0; map_next(v->by_run, &at, NULL, &sv);)
+		tell_to_leave(sv, sig);
 }
 
 int

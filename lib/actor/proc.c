@@ -339,6 +339,18 @@ proc_free(struct proc *p)
 	return NULL;
 }
 
+/* Told once more to end, it would die before its socket is removed. */
+static void
+block_end_signals(void)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 int
 proc_run(struct proc *p, void *ctx)
 {
@@ -349,6 +361,7 @@ proc_run(struct proc *p, void *ctx)
 		proc_die(p, "no lifeline, or no memory");
 	log_event(LOG_LEVEL_INFO, "actor_started", LOG_STR("version", base_version()));
 	status = actor_run(p->actor);
+	block_end_signals();
 	log_event(LOG_LEVEL_INFO, "actor_ending", LOG_INT("status", status));
 	p->lifeline = actor_watch_free(p->lifeline);
 	if (p->actor->desc->on_end != NULL)
