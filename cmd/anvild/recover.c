@@ -65,13 +65,13 @@ end_process(const struct supervisor *s, const struct left *l)
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 	uint64_t ticks;
 
-	if (pidfd < 0 || io_proc_start_time(l->birth.pid, &ticks) < 0 ||
-	    ticks != l->birth.start_ticks)
-		return;
-	log_event(LOG_LEVEL_INFO, "actor_of_earlier_supervisor_ended",
-	    LOG_STR("actor", l->id.address), LOG_INT("childPid", l->birth.pid));
-	(void)io_pidfd_signal(pidfd, SIGKILL);
-	(void)poll(&p, 1, GONE_WAIT_MS);
+	if (l->same_boot && pidfd >= 0 && io_proc_start_time(l->birth.pid, &ticks) == 0 &&
+	    ticks == l->birth.start_ticks) {
+		log_event(LOG_LEVEL_INFO, "actor_of_earlier_supervisor_ended",
+		    LOG_STR("actor", l->id.address), LOG_INT("childPid", l->birth.pid));
+		(void)io_pidfd_signal(pidfd, SIGKILL);
+		(void)poll(&p, 1, GONE_WAIT_MS);
+	}
 	process_remove_socket(s, l->id.address);
 }
 
@@ -84,6 +84,7 @@ runner_is_gone(struct supervisor *s, const struct left *l)
 	memcpy(e.run_id, l->id.run_id, sizeof(e.run_id));
 	memcpy(e.project_id, l->id.project_id, sizeof(e.project_id));
 	e.end.rebooted = !l->same_boot && !l->restored;
+	process_remove_socket(s, l->id.address);
 	exits_add(s->exits, &e);
 	sweep_leftovers(s->sweep, l->id.run_id);
 }
@@ -96,8 +97,7 @@ recover_one(struct supervisor *s, const struct left *l, char why[STARTUP_WHY_SIZ
 	int r = E_NOENT;
 
 	if (l->id.kind != PROCESS_RUNNER) {
-		if (l->same_boot)
-			end_process(s, l);
+		end_process(s, l);
 		return 0;
 	}
 	if (l->same_boot)
