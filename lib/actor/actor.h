@@ -32,6 +32,7 @@
 #ifndef LIB_ACTOR_ACTOR_H
 #define LIB_ACTOR_ACTOR_H
 
+#include "lib/actor/backup.h"
 #include "lib/actor/check.h"
 #include "lib/actor/crash.h"
 #include "lib/actor/host.h"

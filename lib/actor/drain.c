@@ -72,6 +72,7 @@ actor_drain(struct actor *a)
 	a->draining = 1;
 	a->drain_until = mono_add_ms(clock_mono(), ACTOR_DRAIN_MS);
 	listener_pause(a->listener);
+	backup_stop(a);
 	if (a->desc->on_drain != NULL)
 		a->desc->on_drain(a->ctx);
 	else

@@ -356,6 +356,7 @@ let_go(struct actor *a)
 	a->ended = 1;
 	if (a->base != NULL)
 		signals_done(a);
+	backup_stop(a);
 	a->worker = worker_free(a->worker);
 	a->aside = worker_free(a->aside);
 	while (!LIST_EMPTY(&a->links))

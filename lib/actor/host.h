@@ -20,6 +20,7 @@
 #define ACTOR_EXIT_UNUSABLE 78   /* Exit status: no start can use this store.       */
 
 struct actor;
+struct actor_backup;
 struct actor_check;
 struct event_base;
 struct rule_ctx;
@@ -60,6 +61,8 @@ struct actor_desc {
 	const struct rule_ctx *(*rules)(void *ctx);
 	/* A run tells the supervisor that it serves; every other role does in any case. */
 	int says_ready;
+	/* How actor.backup copies what it keeps; NULL: its store, under its own name. */
+	const struct actor_backup *backup;
 	/* How actor.check looks at its store; NULL: by what SQLite says alone. */
 	const struct actor_check *checks;
 	/* Its store is not what others rest on: when a commit's outcome is unknown, or the store

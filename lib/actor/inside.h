@@ -76,6 +76,7 @@ struct out_link {
 	void *arg;
 };
 
+struct backup;
 struct outage;
 struct worker;
 
@@ -115,6 +116,7 @@ struct actor {
 	uint64_t ncommits, ncommitted, nlost; /* Batches, turns in them, batches lost. */
 	struct checkpointer *checkpointer;    /* From the first commit on.              */
 	struct worker *worker, *aside;        /* Made by the first job, each. */
+	struct backup *backup;                /* The copy that is being made; NULL: none. */
 	/* Ending. */
 	int draining, owner_done, stopping, status;
 	int ended; /* Connections and workers are gone, for good. */
@@ -149,6 +151,11 @@ void actor_on_request(void *arg, struct rpc_peer *p, struct rpc_request *req);
 
 /* actor.info and the like: what every actor answers. */
 int builtin_add(struct actor *a);
+
+/* ---- backup.c ---- */
+
+/* A copy that is being made is given up soon. */
+void backup_stop(struct actor *a);
 
 /* ---- drain.c ---- */
 

@@ -122,15 +122,14 @@ worker_on_done(evutil_socket_t fd, short what, void *arg)
 }
 
 static struct worker *
-worker_new(struct actor *a)
+worker_new(struct actor *a, size_t nthreads_max)
 {
 	struct worker *w = mem_calloc(1, sizeof(*w));
 
 	if (w == NULL)
 		return NULL;
 	w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	w->nthreads_max = min_size(
-	    a->desc->nworkers == 0 ? 1 : a->desc->nworkers, WORKER_THREADS_MAX);
+	w->nthreads_max = min_size(nthreads_max == 0 ? 1 : nthreads_max, WORKER_THREADS_MAX);
 	STAILQ_INIT(&w->waiting);
 	STAILQ_INIT(&w->finished);
 	event_assign(&w->ev_done, a->base, w->wake_fd, EV_READ | EV_PERSIST, worker_on_done, w);
@@ -214,19 +213,13 @@ enqueue(struct worker *w, struct job *j)
 	return 0;
 }
 
-int
-actor_work(
-    struct actor *a, void (*work)(void *arg), void (*done)(void *arg, int err), void *arg)
+static int
+post(struct actor *a, struct worker *w, void (*work)(void *arg),
+    void (*done)(void *arg, int err), void *arg)
 {
-	struct job *j;
+	struct job *j = w != NULL ? mem_calloc(1, sizeof(*j)) : NULL;
 	int r;
 
-	OBJ_CHECK(a, ACTOR_MAGIC);
-	if (a->ended)
-		return E_DRAINING;
-	if (a->worker == NULL && (a->worker = worker_new(a)) == NULL)
-		return E_NOMEM;
-	j = mem_calloc(1, sizeof(*j));
 	if (j == NULL)
 		return E_NOMEM;
 	j->work = work;
@@ -234,14 +227,39 @@ actor_work(
 	j->arg = arg;
 	if (a->turn != NULL)
 		memcpy(j->request_id, a->turn->request_id, strlen(a->turn->request_id) + 1);
-	r = enqueue(a->worker, j);
+	r = enqueue(w, j);
 	if (r < 0)
 		free(j);
 	return r;
 }
 
+int
+actor_work(
+    struct actor *a, void (*work)(void *arg), void (*done)(void *arg, int err), void *arg)
+{
+	OBJ_CHECK(a, ACTOR_MAGIC);
+	if (a->ended)
+		return E_DRAINING;
+	if (a->worker == NULL)
+		a->worker = worker_new(a, a->desc->nworkers);
+	return post(a, a->worker, work, done, arg);
+}
+
+int
+actor_work_aside(
+    struct actor *a, void (*work)(void *arg), void (*done)(void *arg, int err), void *arg)
+{
+	OBJ_CHECK(a, ACTOR_MAGIC);
+	if (a->ended)
+		return E_DRAINING;
+	if (a->aside == NULL)
+		a->aside = worker_new(a, 1);
+	return post(a, a->aside, work, done, arg);
+}
+
 size_t
 actor_nwork(const struct actor *a)
 {
-	return a->worker != NULL ? a->worker->njobs : 0;
+	return (a->worker != NULL ? a->worker->njobs : 0) +
+	    (a->aside != NULL ? a->aside->njobs : 0);
 }

@@ -19,7 +19,11 @@ struct actor;
  * along. */
 int actor_work(
     struct actor *a, void (*work)(void *arg), void (*done)(void *arg, int err), void *arg);
-/* Jobs waiting or running. */
+/* The same on a thread of its own, for what takes minutes: such jobs run one after the other,
+ * and those of actor_work() go on meanwhile. */
+int actor_work_aside(
+    struct actor *a, void (*work)(void *arg), void (*done)(void *arg, int err), void *arg);
+/* Jobs waiting or running, of both kinds. */
 size_t actor_nwork(const struct actor *a);
 
 #endif

@@ -16,11 +16,6 @@
 #define STEP_PAGES 256  /* 1 MiB between two looks at whether to go on         */
 #define CHECK_OPS  4000 /* virtual machine steps, likewise, while it is checked */
 
-/* The mark is the application id of the file's head ("anvR"; a store in use has 0).  SQLite
- * itself makes nothing of it, every way to copy the file keeps it, it changes with a
- * transaction, and it needs no table: a store of any age and schema can bear it. */
-#define RESTORED_MARK 0x616e7652
-
 struct copying {
 	struct store *from;
 	sqlite3 *db; /* of the copy */
@@ -223,7 +218,7 @@ open_copy(struct copying *c)
 static int
 set_mark(struct copying *c)
 {
-	char *sql = sqlite3_mprintf("PRAGMA application_id=%d", RESTORED_MARK);
+	char *sql = sqlite3_mprintf("PRAGMA application_id=%d", STORE_RESTORED_MARK);
 	int rc = sql != NULL ? sqlite3_exec(c->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
 	if (rc == SQLITE_OK)
@@ -320,7 +315,7 @@ store_is_restored(struct store *s, int *ret_restored)
 	int r = store_pragma(s, "PRAGMA application_id", &id);
 
 	if (r == 0)
-		*ret_restored = id == RESTORED_MARK;
+		*ret_restored = id == STORE_RESTORED_MARK;
 	return r;
 }
 

@@ -10,6 +10,11 @@
 struct store;
 struct store_desc;
 
+/* The mark: the application id in the file's head ("anvR"; a store in use has 0).  SQLite itself
+ * makes nothing of it, every way to copy the file keeps it, it changes with a transaction, and it
+ * needs no table: a store of any age and schema can bear it. */
+#define STORE_RESTORED_MARK 0x616e7652
+
 /* Asked between two steps of a copy, some milliseconds apart: 0 to go on, or the error that
  * the copy ends with. */
 typedef int store_go_on_fn(void *arg);
