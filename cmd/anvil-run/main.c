@@ -9,17 +9,19 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "cmd/anvil-run/check.h"
 #include "cmd/anvil-run/run.h"
 #include "cmd/anvil-run/setup.h"
 #include "lib/base/crash.h"
 #include "lib/base/id.h"
 
 static const struct proc_option options[] = {
-	{ "RUN_ID", NULL, "the run", 1 },
+	{ "RUN_ID", NULL, "the run; not with --check-all", 0 },
 	{ "--project", "PRJ", "its project", 0 },
 	{ "--shard", "N", "number of the shard that has the project", 0 },
 	{ "--spawn", "SPAWN_ID", "names this process in its claim", 0 },
 	{ "--serve", NULL, "answers for a run that has ended", 0 },
+	{ "--check-all", NULL, "looks at the records of runs that nobody has open", 0 },
 };
 static const struct proc_role role = { "anvil-run", "one run, from claim to settlement",
 	options, ARRAY_LEN(options), 1 };
@@ -44,7 +46,8 @@ executes(int argc, char *argv[])
 	int spawn = 0;
 
 	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--check") == 0 || strcmp(argv[i], "--serve") == 0)
+		if (strcmp(argv[i], "--check") == 0 || strcmp(argv[i], "--serve") == 0 ||
+		    strcmp(argv[i], "--check-all") == 0)
 			return 0;
 		spawn |= strcmp(argv[i], "--spawn") == 0;
 	}
@@ -57,7 +60,7 @@ check_options(struct proc *p, int serving)
 	int whole = proc_option(p, "--project") != NULL && proc_option(p, "--shard") != NULL &&
 	    proc_option(p, "--spawn") != NULL;
 
-	if (!id_check(ID_RUN, proc_option(p, "RUN_ID")))
+	if (proc_option(p, "RUN_ID") == NULL || !id_check(ID_RUN, proc_option(p, "RUN_ID")))
 		proc_die(p, "RUN_ID is no run's id");
 	if (serving || proc_wants_check(p))
 		return;
@@ -78,12 +81,14 @@ main(int argc, char *argv[])
 		return EXIT_NOT_CLAIMED;
 	CRASH_POINT("run_begun");
 	p = proc_start(&role, argc, argv);
+	if (proc_option(p, "--check-all") != NULL)
+		return check_runs(p);
 	serving = proc_option(p, "--serve") != NULL;
 	check_options(p, serving);
 	if (confine() < 0)
 		proc_die(p, "the process cannot be confined");
 	if (proc_wants_check(p))
-		return setup_check(p);
+		return check_run(p);
 	r = setup_run(p, serving, &child);
 	return proc_run(p, r);
 }

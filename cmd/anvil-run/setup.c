@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cmd/anvil-run/check.h"
 #include "cmd/anvil-run/phases.h"
 #include "gen/run.h"
 #include "lib/base/crash.h"
@@ -175,6 +176,7 @@ static const struct actor_desc desc = { .role = ROLE_RUN,
 	.methods = run_methods,
 	.nmethods = &run_methods_count,
 	.document = run_document,
+	.checks = &run_checks,
 	.nworkers = 1,
 	.inspect = on_inspect,
 	.doing = on_doing,
@@ -185,6 +187,7 @@ static const struct actor_desc serve_desc = { .role = ROLE_RUN,
 	.methods = run_methods,
 	.nmethods = &run_methods_count,
 	.document = run_document,
+	.checks = &run_checks,
 	.nworkers = 1,
 	.says_ready = 1,
 	.inspect = on_inspect,
@@ -319,27 +322,4 @@ setup_run(struct proc *p, int serving, const struct git_child *child)
 		lease_claim(r->lease);
 	}
 	return r;
-}
-
-int
-setup_check(struct proc *p)
-{
-	struct run_actor *r = run_new(p, 1);
-	CLEANUP_FREE char *why = NULL;
-	struct record *record = NULL;
-	int err = place_init(&r->place, r->config->data_dir, r->run_id, NULL);
-
-	if (err == 0)
-		err = place_lock(&r->place, "check");
-	if (err == 0)
-		err = record_exists(r->place.dir)
-		    ? record_open(r->place.dir, r->config->runs_max_log_bytes, &record, &why)
-		    : E_NOENT;
-	(void)printf(
-	    "{\"store\":\"run/%s\",\"ok\":%s}\n", r->run_id, err == 0 ? "true" : "false");
-	if (err < 0)
-		(void)fprintf(stderr, "anvil-run: %s\n", why != NULL ? why : err_text(err));
-	record_free(record);
-	on_end(r);
-	return err < 0;
 }

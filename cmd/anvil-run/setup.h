@@ -9,7 +9,5 @@
 /* Lock, socket, parts; what cannot be had ends the process (a lock: 75, else 70).  ${child}:
  * of git_start(), taken; in the serve form there is none. */
 struct run_actor *setup_run(struct proc *p, int serving, const struct git_child *child);
-/* --check: opens the store and says how it is; the exit status. */
-int setup_check(struct proc *p);
 
 #endif
