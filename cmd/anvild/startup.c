@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/anvild/child.h"
+#include "cmd/anvild/copies.h"
 #include "cmd/anvild/drain.h"
 #include "cmd/anvild/exits.h"
 #include "cmd/anvild/keys.h"
@@ -175,6 +176,7 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 		log_plain(LOG_LEVEL_WARN, "crash_note_unavailable");
 	s->runners = runners_new(s);
 	s->serves = serves_new(s);
+	s->copies = copies_new(s);
 	s->exits = exits_new(s);
 	s->sweep = sweep_new(s);
 	s->signals = signals_new(s);
@@ -182,8 +184,9 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 	s->stop = stop_new(s);
 	s->watchdog = watchdog_new(s);
 	slots_init(&s->slots, c->runs_max_concurrent);
-	if (s->runners == NULL || s->serves == NULL || s->exits == NULL || s->sweep == NULL ||
-	    s->signals == NULL || s->handover == NULL || s->stop == NULL || s->watchdog == NULL)
+	if (s->runners == NULL || s->serves == NULL || s->copies == NULL || s->exits == NULL ||
+	    s->sweep == NULL || s->signals == NULL || s->handover == NULL || s->stop == NULL ||
+	    s->watchdog == NULL)
 		return E_NOMEM;
 	return 0;
 }
@@ -289,6 +292,7 @@ supervisor_done(struct supervisor *s)
 	if (s->actor != NULL) {
 		runners_free(s->runners);
 		serves_free(s->serves);
+		copies_free(s->copies);
 		exits_free(s->exits);
 		sweep_free(s->sweep);
 		signals_free(s->signals);

@@ -27,6 +27,7 @@ enum supervisor_stmt {
 #define SUP_SHARDS_MAX 64 /* as the configuration allows */
 
 struct child;
+struct copies;
 struct exits;
 struct keys;
 struct runners;
@@ -54,6 +55,7 @@ struct supervisor {
 	size_t nresidents;
 	struct runners *runners; /* Owned.  By run id.                               */
 	struct serves *serves;   /* Owned.  By run id.                               */
+	struct copies *copies;   /* Owned.  Of runs, for a backup.                   */
 	struct exits *exits;     /* Owned.  Ends that a shard has still to confirm.  */
 	struct slots slots;
 	struct signals *signals;   /* Owned.                                         */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cmd/anvild/child.h"
+#include "cmd/anvild/copies.h"
 #include "cmd/anvild/process.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/serves.h"
@@ -170,7 +171,7 @@ is_ours(const struct supervisor *s, pid_t pid)
 	for (size_t at = 0; (p = serves_next(s->serves, &at)) != NULL;)
 		if (process_pid(p) == pid)
 			return 1;
-	return 0;
+	return copies_pid(s->copies) == pid;
 }
 
 /* The supervisor is a subreaper: what a dead run leaves behind becomes its child. */
