@@ -35,6 +35,7 @@ const struct command *const commands[] = {
 	&command_drain,
 	&command_resume,
 	&command_check,
+	&command_backup,
 	&command_lint,
 	&command_version,
 	NULL,

@@ -120,11 +120,11 @@ become_owner(int dirfd, const char *dir)
 }
 
 int
-ctl_open(struct ctl *ctl)
+ctl_find(struct ctl *ctl)
 {
 	int r;
 
-	if (ctl->client != NULL)
+	if (ctl->dirfd >= 0)
 		return 0;
 	r = find_directory(ctl->globals, &ctl->runtime_dir);
 	if (r != 0)
@@ -136,7 +136,19 @@ ctl_open(struct ctl *ctl)
 		    ctl->runtime_dir, strerror(errno));
 		return CTL_UNREACHABLE;
 	}
-	r = become_owner(ctl->dirfd, ctl->runtime_dir);
+	return 0;
+}
+
+int
+ctl_open(struct ctl *ctl)
+{
+	int r;
+
+	if (ctl->client != NULL)
+		return 0;
+	r = ctl_find(ctl);
+	if (r == 0)
+		r = become_owner(ctl->dirfd, ctl->runtime_dir);
 	if (r != 0)
 		return r;
 	ctl->client = client_new(ctl->dirfd);

@@ -31,8 +31,11 @@ struct ctl {
 void ctl_init(struct ctl *ctl, const struct args *args);
 void ctl_done(struct ctl *ctl);
 
-/* Finds and opens the runtime directory; every call does it by itself.  0 or a status. */
+/* Finds the runtime directory and becomes its owner; every call does it by itself.  0 or a
+ * status. */
 int ctl_open(struct ctl *ctl);
+/* The first half: ctl->dirfd, for what has to be done by whom we still are. */
+int ctl_find(struct ctl *ctl);
 
 /*
  * CTL_TRY(ctl, "project/0", project_queue, &params, &result) calls project.queue, typed by the
