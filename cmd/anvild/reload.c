@@ -138,6 +138,7 @@ read_again(struct supervisor *s)
 		reload_tell(s, ingress);
 	sweep_disk(s->sweep);
 	runners_pump(s->runners);
+	log_event(LOG_LEVEL_INFO, "config_read", LOG_STR("file", s->config_path));
 }
 
 /* systemd takes a reload for done when READY=1 follows; a start that is not ready yet says that
