@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "cmd/anvild/check.h"
 #include "cmd/anvild/child.h"
 #include "cmd/anvild/copies.h"
 #include "cmd/anvild/drain.h"
@@ -142,6 +143,7 @@ static const struct actor_desc supervisor_desc = { .role = ROLE_SUPERVISOR,
 	.store = &supervisor_store,
 	.nworkers = 1,
 	.inspect = inspect,
+	.checks = &supervisor_checks,
 	.on_drain = on_drain,
 	.check = check_hello,
 	.on_peer_up = on_peer_up,
@@ -176,6 +178,7 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 		log_plain(LOG_LEVEL_WARN, "crash_note_unavailable");
 	s->runners = runners_new(s);
 	s->serves = serves_new(s);
+	s->checks = checks_new(s);
 	s->copies = copies_new(s);
 	s->exits = exits_new(s);
 	s->sweep = sweep_new(s);
@@ -184,9 +187,9 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 	s->stop = stop_new(s);
 	s->watchdog = watchdog_new(s);
 	slots_init(&s->slots, c->runs_max_concurrent);
-	if (s->runners == NULL || s->serves == NULL || s->copies == NULL || s->exits == NULL ||
-	    s->sweep == NULL || s->signals == NULL || s->handover == NULL || s->stop == NULL ||
-	    s->watchdog == NULL)
+	if (s->runners == NULL || s->serves == NULL || s->checks == NULL || s->copies == NULL ||
+	    s->exits == NULL || s->sweep == NULL || s->signals == NULL || s->handover == NULL ||
+	    s->stop == NULL || s->watchdog == NULL)
 		return E_NOMEM;
 	return 0;
 }
@@ -292,6 +295,7 @@ supervisor_done(struct supervisor *s)
 	if (s->actor != NULL) {
 		runners_free(s->runners);
 		serves_free(s->serves);
+		checks_free(s->checks);
 		copies_free(s->copies);
 		exits_free(s->exits);
 		sweep_free(s->sweep);

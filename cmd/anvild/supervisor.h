@@ -27,6 +27,7 @@ enum supervisor_stmt {
 #define SUP_SHARDS_MAX 64 /* as the configuration allows */
 
 struct child;
+struct checks;
 struct copies;
 struct exits;
 struct keys;
@@ -55,6 +56,7 @@ struct supervisor {
 	size_t nresidents;
 	struct runners *runners; /* Owned.  By run id.                               */
 	struct serves *serves;   /* Owned.  By run id.                               */
+	struct checks *checks;   /* Owned.  Looking at records of runs.              */
 	struct copies *copies;   /* Owned.  Of runs, for a backup.                   */
 	struct exits *exits;     /* Owned.  Ends that a shard has still to confirm.  */
 	struct slots slots;

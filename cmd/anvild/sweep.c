@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/anvild/check.h"
 #include "cmd/anvild/child.h"
 #include "cmd/anvild/copies.h"
 #include "cmd/anvild/process.h"
@@ -113,6 +114,12 @@ remove_later(struct sweep *w, struct job *j)
 	}
 }
 
+int
+sweep_is_busy(const struct sweep *w)
+{
+	return w->njobs > 0;
+}
+
 void
 sweep_leftovers(struct sweep *w, const char *run_id)
 {
@@ -171,7 +178,7 @@ is_ours(const struct supervisor *s, pid_t pid)
 	for (size_t at = 0; (p = serves_next(s->serves, &at)) != NULL;)
 		if (process_pid(p) == pid)
 			return 1;
-	return copies_pid(s->copies) == pid;
+	return copies_pid(s->copies) == pid || checks_pid(s->checks) == pid;
 }
 
 /* The supervisor is a subreaper: what a dead run leaves behind becomes its child. */

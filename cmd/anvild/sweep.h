@@ -25,6 +25,8 @@ void sweep_run(struct sweep *w, const char *run_id);
 void sweep_mirror(struct sweep *w, const char *project_id);
 /* Kills processes that have become our children because the run that made them died. */
 void sweep_orphans(struct sweep *w);
+/* 1 while something is being removed. */
+int sweep_is_busy(const struct sweep *w);
 /* Free space has changed its side of runs.min_free_bytes; looks now. */
 void sweep_disk(struct sweep *w);
 
