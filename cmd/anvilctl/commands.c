@@ -32,6 +32,7 @@ const struct command *const commands[] = {
 	&command_user_reset_password,
 	&command_keys_rotate,
 	&command_keys_status,
+	&command_reindex,
 	&command_drain,
 	&command_resume,
 	&command_check,
