@@ -1,10 +1,19 @@
 /* index.*: what shards tell the index (project 13). */
 #include "cmd/anvil-ingress/hub_row.h"
 #include "cmd/anvil-ingress/ingress.h"
+#include "cmd/anvil-ingress/reseal.h"
 #include "cmd/anvil-ingress/rows.h"
 #include "gen/ingress.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
+
+/* A project lives elsewhere now. */
+struct shard_set {
+	struct ingress *in;
+	int64_t shard;
+};
 
 static enum upsert_kind
 upsert_one(struct turn *t, const struct run_row *row, int *ret_err)
@@ -64,6 +73,42 @@ index_upsert_project(struct ingress *in, struct turn *t,
 		log_event(LOG_LEVEL_ERROR, "project_slug_conflict",
 		    LOG_STR("projectId", p->project.project_id));
 	return 0;
+}
+
+static void
+shard_is_set(void *arg)
+{
+	struct shard_set *c = arg;
+
+	CRASH_POINT("index_shard_set");
+	c->in->moves++;
+	/* Walks that were under way may have come here too early, and there too late. */
+	reseal_kick(c->in->reseal, c->shard);
+	mem_free(c);
+}
+
+static void
+shard_is_not_set(void *arg)
+{
+	mem_free(arg);
+}
+
+int
+index_set_shard(struct ingress *in, struct turn *t, const struct index_set_shard_params *p,
+    struct index_set_shard_result *ret)
+{
+	struct shard_set *c = mem_calloc(1, sizeof(*c));
+	int r = c != NULL ? index_project_confirm(t->store, p->project_id, p->shard) : E_NOMEM;
+
+	ret->kind = r == E_NOENT ? INDEX_SET_SHARD_UNKNOWN_PROJECT : INDEX_SET_SHARD_APPLIED;
+	if (r == 0) {
+		*c = (struct shard_set) { in, p->shard };
+		r = turn_after_commit(t, shard_is_set, c, shard_is_not_set);
+		if (r == 0)
+			return 0;
+	}
+	mem_free(c);
+	return r == E_NOENT ? 0 : r;
 }
 
 int

@@ -28,6 +28,8 @@ struct job {
 	size_t nversions, cap;
 	size_t nlooks; /* Shards that have not been heard to the end. */
 	int64_t silent;
+	uint64_t moves; /* Of the edge, when it began.         */
+	int moving;     /* Projects were between two shards.   */
 	int64_t closed; /* Secrets that do not open.           */
 	int64_t old;    /* Those that do, under old versions.  */
 	int no_memory;
@@ -128,6 +130,9 @@ sum_up(const struct job *j, struct ingress_keys_status_status *ret)
 	ret->resealing = j->old > 0;
 	ret->failed = j->closed;
 	ret->shards_silent = j->silent;
+	/* A project that changed its shard meanwhile may have been met by none of the two. */
+	if (j->moving || j->moves != j->in->moves)
+		ret->shards_silent = max_i64(ret->shards_silent, 1);
 }
 
 static void
@@ -175,6 +180,7 @@ on_page(void *arg, int err, const struct project_list_sealed_result *res)
 		leave(l, 1);
 		return;
 	}
+	l->job->moving |= res->u.page.moving > 0;
 	if (count_page(l->job, &res->u.page) < 0)
 		l->job->no_memory = 1;
 	if (res->u.page.next == NULL || l->job->no_memory) {
@@ -209,6 +215,7 @@ job_new(struct ingress *in)
 		return NULL;
 	j->in = in;
 	j->nlooks = in->nshards;
+	j->moves = in->moves;
 	j->until = mono_add_ms(clock_mono(), LOOK_MS);
 	j->arena = arena_new();
 	return j->arena != NULL ? j : mem_free(j);

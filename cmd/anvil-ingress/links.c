@@ -194,8 +194,13 @@ shard_call_moved(struct shard_call *c, int64_t shard)
 		fail(c, HTTP_CODE_SHARD_UNAVAILABLE);
 		return;
 	}
+	c->sent = 0; /* It was refused. */
 	c->shard = shard;
-	send_now(c);
+	/* A shard that was just added may be known to others first. */
+	if (links_shard(c->in, shard) == NULL)
+		shard_call_moving(c, CROWDED_MS);
+	else
+		send_now(c);
 }
 
 void

@@ -220,6 +220,8 @@ copy_page(struct walk *w, const struct project_list_sealed_page *page)
 	w->rows = rows;
 	w->nrows = page->nsecrets;
 	w->has_more = page->next != NULL;
+	/* What is on its way cannot be replaced, or is not met at all. */
+	w->nchanged += page->moving;
 	(void)snprintf(w->cursor, sizeof(w->cursor), "%s", w->has_more ? page->next : "");
 	return 0;
 }

@@ -19,7 +19,11 @@ custody_open(struct turn *t, const char *project_id, struct custody *ret)
 {
 	int r = custody_read(t, project_id, ret);
 
-	return r == 0 && strcmp(ret->project.phase, "live") != 0 ? E_NOENT : r;
+	/* A frozen one is still read here. */
+	return r == 0 && strcmp(ret->project.phase, "live") != 0 &&
+		strcmp(ret->project.phase, "frozen") != 0
+	    ? E_NOENT
+	    : r;
 }
 
 struct ledger_webhook *

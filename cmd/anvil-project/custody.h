@@ -19,7 +19,7 @@ struct custody {
 
 /* E_NOENT: no project of that id here. */
 int custody_read(struct turn *t, const char *project_id, struct custody *ret);
-/* The same for a live project; E_NOENT for any other. */
+/* The same for a live or frozen project; E_NOENT for any other. */
 int custody_open(struct turn *t, const char *project_id, struct custody *ret);
 /* Borrowed from ${c}; NULL: there is none. */
 struct ledger_webhook *custody_find(const struct custody *c, const char *provider);

@@ -95,6 +95,17 @@ dispatcher_in_flight(const struct dispatcher *d)
 	return map_count(d->in_flight);
 }
 
+int
+dispatcher_busy(const struct dispatcher *d, const char *project_id)
+{
+	void *each;
+
+	for (size_t at = 0; map_next(d->in_flight, &at, NULL, &each);)
+		if (strcmp(((const struct spawn *)each)->project_id, project_id) == 0)
+			return 1;
+	return 0;
+}
+
 static void
 spawn_free(struct spawn *sp)
 {
@@ -185,8 +196,12 @@ answer_turn(void *arg, struct turn *t)
 	struct answer *a = arg;
 	const struct supervisor_spawn_run_result *res = a->res;
 	const char *run_id = a->spawn->run_id;
-	int r = 0;
+	struct ledger_move here;
+	int r = ledger_move_get(t->store, a->spawn->project_id, &here);
 
+	/* Who has the run by then asks for it. */
+	if (r < 0 || !ledger_may_change(&here))
+		return r;
 	switch (res->kind) {
 	case SUPERVISOR_SPAWN_RUN_SPAWNED:
 		r = ledger_dispatch_queued(

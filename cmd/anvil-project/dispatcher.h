@@ -19,6 +19,8 @@ struct turn;
 struct dispatcher *dispatcher_new(struct shard *s);
 struct dispatcher *dispatcher_free(struct dispatcher *d);
 size_t dispatcher_in_flight(const struct dispatcher *d);
+/* 1: the supervisor owes an answer about a run of that project. */
+int dispatcher_busy(const struct dispatcher *d, const char *project_id);
 
 /* In a read turn outside of any batch, so that what it reads is on disk: sends what is due. */
 int dispatcher_pump(struct dispatcher *d, struct turn *t);

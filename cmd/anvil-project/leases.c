@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/anvil-project/convert.h"
+#include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/shard.h"
 #include "cmd/anvil-project/takeover.h"
 #include "gen/supervisor.h"
@@ -53,17 +54,16 @@ leases_free(struct leases *l)
 }
 
 int
-leases_grant(struct leases *l, const char *run_id, const char *lease_id, const char *spawn_id,
-    struct rpc_peer *channel)
+leases_grant(struct leases *l, const struct ledger_run *run, struct rpc_peer *channel)
 {
-	struct lease *le = map_get(l->by_run, run_id);
+	struct lease *le = map_get(l->by_run, run->run_id);
 	int r;
 
 	if (le == NULL) {
 		le = mem_calloc(1, sizeof(*le));
 		if (le == NULL)
 			return E_NOMEM;
-		r = map_set(l->by_run, run_id, le);
+		r = map_set(l->by_run, run->run_id, le);
 		if (r < 0) {
 			free(le);
 			return r;
@@ -71,13 +71,14 @@ leases_grant(struct leases *l, const char *run_id, const char *lease_id, const c
 	}
 	/* What is still out about an earlier lease will not be taken for an answer about this
 	 * one, so it must not keep this one from being asked about. */
-	if (strcmp(le->lease_id, lease_id) != 0)
+	if (strcmp(le->lease_id, run->lease_id) != 0)
 		le->asking = 0;
 	le->magic = LEASE_MAGIC;
 	le->shard = l->shard;
-	(void)snprintf(le->run_id, sizeof(le->run_id), "%s", run_id);
-	(void)snprintf(le->lease_id, sizeof(le->lease_id), "%s", lease_id);
-	(void)snprintf(le->spawn_id, sizeof(le->spawn_id), "%s", spawn_id);
+	(void)snprintf(le->run_id, sizeof(le->run_id), "%s", run->run_id);
+	(void)snprintf(le->project_id, sizeof(le->project_id), "%s", run->project_id);
+	(void)snprintf(le->lease_id, sizeof(le->lease_id), "%s", run->lease_id);
+	(void)snprintf(le->spawn_id, sizeof(le->spawn_id), "%s", run->spawn_id);
 	le->until = mono_add_ms(clock_mono(), LEDGER_LEASE_MS);
 	le->channel = channel;
 	if (channel == NULL && !actor_timer_is_set(l->returns))
@@ -101,6 +102,33 @@ leases_drop(struct leases *l, const char *run_id, const char *lease_id)
 	(void)map_remove(l->by_run, run_id);
 	le->magic = 0;
 	free(le);
+}
+
+void
+leases_drop_project(struct leases *l, const char *project_id)
+{
+	void *each;
+
+	for (size_t at = 0; map_next(l->by_run, &at, NULL, &each);) {
+		struct lease *le = each;
+
+		if (strcmp(le->project_id, project_id) == 0)
+			leases_drop(l, le->run_id, le->lease_id);
+	}
+}
+
+int
+leases_busy(const struct leases *l, const char *project_id)
+{
+	void *each;
+
+	for (size_t at = 0; map_next(l->by_run, &at, NULL, &each);) {
+		const struct lease *le = each;
+
+		if (le->asking && strcmp(le->project_id, project_id) == 0)
+			return 1;
+	}
+	return 0;
 }
 
 size_t
@@ -207,6 +235,10 @@ ask(struct leases *l, struct lease *le, int kill)
 
 	if (le->asking)
 		return;
+	if (moves_holds(l->shard->moves, le->project_id)) {
+		ask_later(l); /* or who has it by then does */
+		return;
+	}
 	q = p != NULL ? ask_new(le, kill) : NULL;
 	if (q == NULL) {
 		ask_later(l);

@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/id.h"
 
+struct ledger_run;
 struct leases;
 struct rpc_peer;
 struct shard;
@@ -19,6 +20,7 @@ struct lease {
 #define LEASE_MAGIC 0x5a1c77e3
 	struct shard *shard;
 	char run_id[ID_SIZE];
+	char project_id[ID_SIZE];
 	char lease_id[ID_HEX32_SIZE];
 	char spawn_id[ID_HEX32_SIZE];
 	struct mono_time until;
@@ -30,11 +32,14 @@ struct leases *leases_new(struct shard *s);
 struct leases *leases_free(struct leases *l);
 
 /* A claim, one heard from over ${channel}, or one found at the start (${channel} NULL): 30 s
- * from now.  0 or E_NOMEM. */
-int leases_grant(struct leases *l, const char *run_id, const char *lease_id,
-    const char *spawn_id, struct rpc_peer *channel);
+ * from now.  ${run} is the row with its lease.  0 or E_NOMEM. */
+int leases_grant(struct leases *l, const struct ledger_run *run, struct rpc_peer *channel);
 /* Nothing when the run has another lease by now. */
 void leases_drop(struct leases *l, const char *run_id, const char *lease_id);
+/* All of a project that lives elsewhere now. */
+void leases_drop_project(struct leases *l, const char *project_id);
+/* 1: the supervisor has been asked about a run of the project, and owes an answer. */
+int leases_busy(const struct leases *l, const char *project_id);
 struct lease *leases_find(const struct leases *l, const char *run_id);
 size_t leases_count(const struct leases *l);
 

@@ -6,6 +6,7 @@
 
 #include "cmd/anvil-project/check.h"
 #include "cmd/anvil-project/leases.h"
+#include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/project_methods.h"
 #include "lib/base/mem.h"
@@ -46,6 +47,7 @@ on_drain(void *ctx)
 {
 	const struct shard *s = ctx;
 
+	moves_leave(s->moves);
 	actor_drained(s->actor);
 }
 

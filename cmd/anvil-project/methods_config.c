@@ -2,6 +2,7 @@
 #include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/custody.h"
+#include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/notice.h"
 #include "cmd/anvil-project/push.h"
 #include "cmd/anvil-project/shard.h"
@@ -30,8 +31,11 @@ project_create(struct shard *s, struct turn *t, const struct project_create_para
 		.token = token_of(p->repo_token),
 		.created_at = p->created_at };
 	enum ledger_created created;
-	int r = ledger_project_create(t->store, t->arena, &project, &created);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_CREATE, ret))
+		return r;
+	r = ledger_project_create(t->store, t->arena, &project, &created);
 	if (r < 0)
 		return r;
 	switch (created) {
@@ -84,8 +88,11 @@ project_update(struct shard *s, struct turn *t, const struct project_update_para
 		.set_token = set->has_repo_token,
 		.token = token_of(set->repo_token) };
 	struct ledger_project project;
-	int stale, r = judge_update(t, p, &ret->u.webhook_conflict);
+	int stale, r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_UPDATE, ret))
+		return r;
+	r = judge_update(t, p, &ret->u.webhook_conflict);
 	if (r == 0 && ret->u.webhook_conflict.nproviders != 0) {
 		ret->kind = PROJECT_UPDATE_WEBHOOK_CONFLICT;
 		return 0;
@@ -162,8 +169,11 @@ project_get_detail(struct shard *s, struct turn *t, const struct project_get_det
     struct project_get_detail_result *ret)
 {
 	struct ledger_project project;
-	int r = ledger_project_get(t->store, t->arena, p->project_id, &project);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_READS, PROJECT_GET_DETAIL, ret))
+		return r;
+	r = ledger_project_get(t->store, t->arena, p->project_id, &project);
 	if (r == E_NOENT) {
 		ret->kind = PROJECT_GET_DETAIL_NOT_FOUND;
 		return 0;
@@ -203,8 +213,11 @@ int
 project_remove(struct shard *s, struct turn *t, const struct project_remove_params *p,
     struct project_remove_result *ret)
 {
-	int r = ledger_project_begin_removal(t->store, p->project_id, t->now_ms);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_REMOVE, ret))
+		return r;
+	r = ledger_project_begin_removal(t->store, p->project_id, t->now_ms);
 	ret->kind = PROJECT_REMOVE_REMOVING;
 	if (r == E_NOENT) {
 		ret->kind = PROJECT_REMOVE_NOT_FOUND;

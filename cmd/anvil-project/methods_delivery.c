@@ -5,6 +5,7 @@
 
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/custody.h"
+#include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/shard.h"
 #include "lib/base/log.h"
 
@@ -56,8 +57,11 @@ webhook_record(struct shard *s, struct turn *t, const struct webhook_record_para
 	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	const struct ledger_offer offer = offer_of(p);
 	struct ledger_recorded rec;
-	int r = ledger_record(&at, &offer, &rec);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, WEBHOOK_RECORD, ret))
+		return r;
+	r = ledger_record(&at, &offer, &rec);
 	if (r == E_NOENT) {
 		ret->kind = WEBHOOK_RECORD_NOT_FOUND;
 		return 0;
@@ -115,9 +119,12 @@ webhook_refused(struct shard *s, struct turn *t, const struct webhook_refused_pa
     struct webhook_refused_result *ret)
 {
 	struct custody c;
-	int r = custody_open(t, p->project_id, &c);
+	int r;
 
 	(void)s;
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, WEBHOOK_REFUSED, ret))
+		return r;
+	r = custody_open(t, p->project_id, &c);
 	ret->kind = WEBHOOK_REFUSED_NOT_FOUND;
 	if (r < 0)
 		return r == E_NOENT ? 0 : r;
@@ -214,9 +221,12 @@ webhook_deliveries(struct shard *s, struct turn *t, const struct webhook_deliver
 		.limit = (size_t)p->limit };
 	struct custody_page page;
 	struct custody c;
-	int r = custody_open(t, p->project_id, &c);
+	int r;
 
 	(void)s;
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_READS, WEBHOOK_DELIVERIES, ret))
+		return r;
+	r = custody_open(t, p->project_id, &c);
 	if (r == E_NOENT) {
 		ret->kind = WEBHOOK_DELIVERIES_NOT_FOUND;
 		return 0;

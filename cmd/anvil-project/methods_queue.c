@@ -4,6 +4,7 @@
 #include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/leases.h"
+#include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/push.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/supervisor.h"
@@ -22,8 +23,11 @@ project_accept_run(struct shard *s, struct turn *t, const struct project_accept_
 		.user_id = p->user_id };
 	struct ledger_run run;
 	enum ledger_accepted kind;
-	int r = ledger_accept_run(t->store, t->arena, &q, t->now_ms, &kind, &run);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_ACCEPT_RUN, ret))
+		return r;
+	r = ledger_accept_run(t->store, t->arena, &q, t->now_ms, &kind, &run);
 	if (r == E_NOENT) {
 		ret->kind = PROJECT_ACCEPT_RUN_NOT_FOUND;
 		return 0;
@@ -49,6 +53,7 @@ int
 project_find_run(struct shard *s, struct turn *t, const struct project_find_run_params *p,
     struct project_find_run_result *ret)
 {
+	struct ledger_move here;
 	struct ledger_run run;
 	int r = ledger_run_get(t->store, t->arena, p->run_id, &run);
 
@@ -57,8 +62,13 @@ project_find_run(struct shard *s, struct turn *t, const struct project_find_run_
 		ret->kind = PROJECT_FIND_RUN_NOT_FOUND;
 		return 0;
 	}
+	if (r == 0)
+		r = ledger_move_get(t->store, run.project_id, &here);
 	if (r < 0)
 		return r;
+	/* Neither is it missing nor is this row to be relied on. */
+	if (here.where == LEDGER_INCOMING)
+		return turn_fail(t, E_BUSY, "its project is on its way here");
 	ret->kind = PROJECT_FIND_RUN_FOUND;
 	return convert_run(&run, &ret->u.found.run);
 }
@@ -113,8 +123,11 @@ project_cancel_run(struct shard *s, struct turn *t, const struct project_cancel_
 	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct ledger_promoted promoted;
 	struct ledger_run run;
-	int push, r = ledger_cancel_run(&at, p->run_id, p->by, &run, &push, &promoted);
+	int push, r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_CANCEL_RUN, ret))
+		return r;
+	r = ledger_cancel_run(&at, p->run_id, p->by, &run, &push, &promoted);
 	if (r == E_NOENT || (r == 0 && strcmp(run.project_id, p->project_id) != 0)) {
 		ret->kind = PROJECT_CANCEL_RUN_NOT_FOUND;
 		return 0;
@@ -225,6 +238,9 @@ project_queue(struct shard *s, struct turn *t, const struct project_queue_params
 	size_t n = 1;
 	int r;
 
+	if (p->project_id != NULL &&
+	    MOVE_ANSWERED(&r, t, p->project_id, MOVE_READS, PROJECT_QUEUE, ret))
+		return r;
 	if (p->project_id != NULL) {
 		list = &one;
 		r = ledger_project_get(t->store, t->arena, p->project_id, &one);
@@ -283,9 +299,12 @@ project_why(struct shard *s, struct turn *t, const struct project_why_params *p,
 	struct why_event *rows;
 	struct ledger_run run;
 	size_t n;
-	int r = ledger_run_get(t->store, t->arena, p->run_id, &run);
+	int r;
 
 	(void)s;
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_READS, PROJECT_WHY, ret))
+		return r;
+	r = ledger_run_get(t->store, t->arena, p->run_id, &run);
 	if (r == E_NOENT) {
 		ret->kind = PROJECT_WHY_NOT_FOUND;
 		return 0;
@@ -321,7 +340,11 @@ int
 project_kick(struct shard *s, struct turn *t, const struct project_kick_params *p,
     struct project_kick_result *ret)
 {
-	(void)p;
+	int r;
+
+	if (p->project_id != NULL &&
+	    MOVE_ANSWERED(&r, t, p->project_id, MOVE_READS, PROJECT_KICK, ret))
+		return r;
 	ret->kind = PROJECT_KICK_OK;
 	return turn_after_commit(t, recheck, s, NULL);
 }

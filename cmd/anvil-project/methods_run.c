@@ -6,6 +6,7 @@
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/dispatcher.h"
 #include "cmd/anvil-project/leases.h"
+#include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/shard.h"
 #include "cmd/anvil-project/takeover.h"
 #include "lib/base/log.h"
@@ -39,9 +40,7 @@ answer_claimed(struct shard *s, struct turn *t, const struct ledger_run *run,
 	}
 	r = convert_snapshot(run, &project, &ret->snapshot);
 	/* In memory at once: should the batch be lost, it runs out and finds no row. */
-	return r < 0
-	    ? r
-	    : leases_grant(s->leases, run->run_id, run->lease_id, run->spawn_id, t->peer);
+	return r < 0 ? r : leases_grant(s->leases, run, t->peer);
 }
 
 int
@@ -49,8 +48,11 @@ project_claim_run(struct shard *s, struct turn *t, const struct project_claim_ru
     struct project_claim_run_result *ret)
 {
 	struct ledger_claim claim;
-	int r = ledger_claim_run(t->store, t->arena, p->run_id, p->spawn_id, t->now_ms, &claim);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_CLAIM_RUN, ret))
+		return r;
+	r = ledger_claim_run(t->store, t->arena, p->run_id, p->spawn_id, t->now_ms, &claim);
 	if (r < 0)
 		return r;
 	if (!claim.claimed) {
@@ -81,22 +83,48 @@ answer_lost(const char *run_id, const char *method, enum ledger_lost reason, str
 static int
 renew(struct shard *s, const struct turn *t, const struct ledger_run *run)
 {
-	return leases_grant(s->leases, run->run_id, run->lease_id, run->spawn_id, t->peer);
+	return leases_grant(s->leases, run, t->peer);
+}
+
+static int
+answer_current(const struct ledger_run *run, struct project_heartbeat_current *ret)
+{
+	ret->lease_ms = LEDGER_LEASE_MS;
+	ret->has_cancel_requested_at = run->cancel_requested_at != 0;
+	ret->cancel_requested_at = run->cancel_requested_at;
+	return ledger_status_parse(ledger_state_name(run->state), &ret->status) < 0 ? E_CORRUPT
+										    : 0;
+}
+
+/* Of a frozen project nothing is written: what is new comes again with the next one. */
+static int
+hear(struct turn *t, const struct project_heartbeat_params *p, struct ledger_held *ret)
+{
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
+	struct ledger_move here;
+	enum ledger_public status;
+	int r = ledger_move_get(t->store, p->project_id, &here);
+
+	if (r < 0)
+		return r;
+	if (ledger_public_parse(run_status_name(p->status), &status) < 0)
+		return E_PARAMS;
+	return here.where == LEDGER_FROZEN
+	    ? ledger_check_lease(t->store, t->arena, p->run_id, p->lease_id, ret)
+	    : ledger_heartbeat(&at, p->run_id, p->lease_id, status,
+		  p->has_started_at ? p->started_at : 0, ret);
 }
 
 int
 project_heartbeat(struct shard *s, struct turn *t, const struct project_heartbeat_params *p,
     struct project_heartbeat_result *ret)
 {
-	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct ledger_held held;
-	enum ledger_public status;
 	int r;
 
-	if (ledger_public_parse(run_status_name(p->status), &status) < 0)
-		return E_PARAMS;
-	r = ledger_heartbeat(
-	    &at, p->run_id, p->lease_id, status, p->has_started_at ? p->started_at : 0, &held);
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_READS, PROJECT_HEARTBEAT, ret))
+		return r;
+	r = hear(t, p, &held);
 	if (r < 0)
 		return r;
 	if (held.lost) {
@@ -107,12 +135,8 @@ project_heartbeat(struct shard *s, struct turn *t, const struct project_heartbea
 	if (r < 0)
 		return r;
 	ret->kind = PROJECT_HEARTBEAT_CURRENT;
-	ret->u.current.lease_ms = LEDGER_LEASE_MS;
-	ret->u.current.has_cancel_requested_at = held.run.cancel_requested_at != 0;
-	ret->u.current.cancel_requested_at = held.run.cancel_requested_at;
-	if (ledger_status_parse(ledger_state_name(held.run.state), &ret->u.current.status) < 0)
-		return E_CORRUPT;
-	return shard_wake_after(s, t);
+	r = answer_current(&held.run, &ret->u.current);
+	return r < 0 ? r : shard_wake_after(s, t);
 }
 
 int
@@ -121,10 +145,11 @@ project_record_commit(struct shard *s, struct turn *t,
 {
 	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	struct ledger_held held;
-	int conflict,
-	    r = ledger_record_commit(
-		&at, p->run_id, p->lease_id, p->commit_sha, &held, &conflict);
+	int conflict, r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_RECORD_COMMIT, ret))
+		return r;
+	r = ledger_record_commit(&at, p->run_id, p->lease_id, p->commit_sha, &held, &conflict);
 	if (r < 0)
 		return r;
 	if (held.lost) {
@@ -186,9 +211,12 @@ project_release_run(struct shard *s, struct turn *t, const struct project_releas
 	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	enum ledger_released released;
 	enum ledger_lost lost;
-	int r = ledger_release_run(
-	    &at, p->run_id, p->lease_id, release_reason_name(p->reason), &released, &lost);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_RELEASE_RUN, ret))
+		return r;
+	r = ledger_release_run(
+	    &at, p->run_id, p->lease_id, release_reason_name(p->reason), &released, &lost);
 	if (r < 0)
 		return r;
 	ret->kind = PROJECT_RELEASE_RUN_REFUSED;
@@ -248,6 +276,8 @@ project_finalize_run(struct shard *s, struct turn *t,
 	if (r < 0)
 		return turn_fail(
 		    t, r, "expected passed, failed or canceled, with what belongs to it");
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_FINALIZE_RUN, ret))
+		return r;
 	r = ledger_finalize_run(t->store, t->arena, p->run_id, p->lease_id, &e, t->now_ms, &st);
 	if (r < 0)
 		return r;
@@ -321,8 +351,11 @@ project_runner_exited(struct shard *s, struct turn *t,
 		.how = how };
 	struct ledger_failure f;
 	struct ledger_run run;
-	int r = ledger_run_get(t->store, t->arena, p->run_id, &run);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_RUNNER_EXITED, ret))
+		return r;
+	r = ledger_run_get(t->store, t->arena, p->run_id, &run);
 	ret->kind = PROJECT_RUNNER_EXITED_OK;
 	if (r < 0)
 		return r == E_NOENT ? 0 : r;

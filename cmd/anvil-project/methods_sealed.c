@@ -18,6 +18,8 @@ project_list_sealed(struct shard *s, struct turn *t, const struct project_list_s
 	    &at, p->below_version, p->cursor, (size_t)p->limit, &list, &n, &ret->u.page.next);
 
 	(void)s;
+	if (r == 0)
+		r = ledger_moving_count(t->store, &ret->u.page.moving);
 	if (r == E_INVAL)
 		return turn_fail(t, E_PARAMS, "cursor: expected one of an earlier page");
 	if (r < 0)

@@ -4,6 +4,7 @@
 
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/custody.h"
+#include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/notice.h"
 #include "cmd/anvil-project/shard.h"
 #include "lib/webhook/webhook.h"
@@ -48,9 +49,12 @@ webhook_get_verification(struct shard *s, struct turn *t,
 	struct webhook_get_verification_found *f = &ret->u.found;
 	struct ledger_webhook *w;
 	struct custody c;
-	int r = custody_open(t, p->project_id, &c);
+	int r;
 
 	(void)s;
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_READS, WEBHOOK_GET_VERIFICATION, ret))
+		return r;
+	r = custody_open(t, p->project_id, &c);
 	ret->kind = WEBHOOK_GET_VERIFICATION_NOT_FOUND;
 	if (r < 0)
 		return r == E_NOENT ? 0 : r;
@@ -147,6 +151,8 @@ webhook_upsert(struct shard *s, struct turn *t, const struct webhook_upsert_para
 	if (p->creating != (p->sealed_secret != NULL))
 		return turn_fail(
 		    t, E_PARAMS, "sealedSecret: expected for a new webhook, and for no other");
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, WEBHOOK_UPSERT, ret))
+		return r;
 	r = custody_open(t, p->project_id, &c);
 	if (r == E_NOENT) {
 		ret->kind = WEBHOOK_UPSERT_NOT_FOUND;
@@ -166,8 +172,11 @@ webhook_rotate(struct shard *s, struct turn *t, const struct webhook_rotate_para
 {
 	struct ledger_webhook *w;
 	struct custody c;
-	int r = custody_open(t, p->project_id, &c);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, WEBHOOK_ROTATE, ret))
+		return r;
+	r = custody_open(t, p->project_id, &c);
 	ret->kind = WEBHOOK_ROTATE_NOT_FOUND;
 	if (r < 0)
 		return r == E_NOENT ? 0 : r;
@@ -189,8 +198,11 @@ webhook_delete(struct shard *s, struct turn *t, const struct webhook_delete_para
     struct webhook_delete_result *ret)
 {
 	struct custody c;
-	int r = custody_open(t, p->project_id, &c);
+	int r;
 
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, WEBHOOK_DELETE, ret))
+		return r;
+	r = custody_open(t, p->project_id, &c);
 	if (r == 0)
 		r = ledger_webhook_remove(
 		    t->store, p->project_id, provider_name(p->provider), t->now_ms);
@@ -252,9 +264,12 @@ webhook_list(struct shard *s, struct turn *t, const struct webhook_list_params *
 	struct webhook_entry *rows;
 	struct custody c;
 	size_t n = 0;
-	int r = custody_open(t, p->project_id, &c);
+	int r;
 
 	(void)s;
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_READS, WEBHOOK_LIST, ret))
+		return r;
+	r = custody_open(t, p->project_id, &c);
 	if (r == E_NOENT) {
 		ret->kind = WEBHOOK_LIST_NOT_FOUND;
 		return 0;

@@ -3,6 +3,7 @@
 #include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/dispatcher.h"
 #include "cmd/anvil-project/leases.h"
+#include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/removal.h"
 #include "cmd/anvil-project/syncer.h"
 #include "cmd/anvil-project/takeover.h"
@@ -50,13 +51,14 @@ shard_new(struct actor *a, int64_t number)
 	s->syncer = syncer_new(s);
 	s->takeovers = takeovers_new(s);
 	s->removals = removals_new(s);
+	s->moves = moves_new(s);
 	s->broken = broken_new();
 	s->pump = actor_timer_new(a, on_pump, s);
 	s->timer = actor_timer_new(a, on_timer, s);
 	s->ingress = actor_link(a, "ingress", &ingress_ops, s);
 	if (s->leases == NULL || s->dispatcher == NULL || s->syncer == NULL ||
-	    s->takeovers == NULL || s->removals == NULL || s->broken == NULL ||
-	    s->pump == NULL || s->timer == NULL || s->ingress == NULL)
+	    s->takeovers == NULL || s->removals == NULL || s->moves == NULL ||
+	    s->broken == NULL || s->pump == NULL || s->timer == NULL || s->ingress == NULL)
 		return shard_free(s);
 	return s;
 }
@@ -66,6 +68,7 @@ shard_free(struct shard *s)
 {
 	if (s == NULL)
 		return NULL;
+	moves_free(s->moves);
 	takeovers_free(s->takeovers);
 	removals_free(s->removals);
 	dispatcher_free(s->dispatcher);
@@ -213,17 +216,25 @@ active_turn(void *arg, struct turn *t)
 			if (runs[i].broken)
 				broken_tell(s->broken, after, runs[i].project_id);
 			else if (leases_find(s->leases, after) == NULL)
-				r = leases_grant(
-				    s->leases, after, runs[i].lease_id, runs[i].spawn_id, NULL);
+				r = leases_grant(s->leases, &runs[i], NULL);
 		}
 	}
 	return r;
+}
+
+static int
+resume_turn(void *arg, struct turn *t)
+{
+	const struct shard *s = arg;
+
+	return moves_resume(s->moves, t);
 }
 
 void
 shard_recheck(struct shard *s)
 {
 	s->rechecked = clock_mono();
+	(void)actor_turn(s->actor, 0, resume_turn, s);
 	(void)actor_turn(s->actor, 1, repair_turn, s);
 	(void)actor_turn(s->actor, 0, active_turn, s);
 	dispatcher_ask_again(s->dispatcher);
@@ -276,17 +287,34 @@ overwrite_turn(void *arg, struct turn *t)
 	return store_exec(t->store, "PRAGMA secure_delete=ON");
 }
 
+/* A ledger that came from a backup asks for nothing but what every start does: no process of its
+ * active runs is found, so they are taken over, and ingress fetches what the index lacks. */
+static int
+restored_turn(void *arg, struct turn *t)
+{
+	int restored = 0, r = store_is_restored(t->store, &restored);
+
+	(void)arg;
+	if (r < 0 || !restored)
+		return r;
+	log_plain(LOG_LEVEL_WARN, "restored_store_opened");
+	return store_clear_restored(t->store);
+}
+
 int
 shard_begin(struct shard *s)
 {
 	int r = actor_turn(s->actor, 0, overwrite_turn, NULL);
 
 	if (r == 0)
+		r = actor_turn(s->actor, 0, resume_turn, s);
+	if (r == 0)
 		r = actor_turn(s->actor, 0, active_turn, s);
 	if (r < 0)
 		return r;
 	s->rechecked = s->pruned = clock_mono();
 	s->prune_soon = 1;
+	(void)actor_turn(s->actor, 1, restored_turn, s);
 	(void)actor_turn(s->actor, 1, repair_turn, s);
 	shard_wake(s);
 	return 0;
@@ -306,8 +334,10 @@ shard_inspect(void *ctx, struct buf *out)
 
 	buf_printf(out,
 	    "{\"shard\":%lld,\"leases\":%zu,\"dispatchesInFlight\":%zu,\"takeovers\":%zu,"
-	    "\"supervisor\":\"%s\",\"ingress\":\"%s\"}",
+	    "\"supervisor\":\"%s\",\"ingress\":\"%s\",\"moves\":",
 	    (long long)s->number, leases_count(s->leases), dispatcher_in_flight(s->dispatcher),
 	    takeovers_count(s->takeovers), shard_supervisor(s) != NULL ? "up" : "down",
 	    link_peer(s->ingress) != NULL ? "up" : "down");
+	moves_inspect(s->moves, out);
+	(void)buf_add_byte(out, '}');
 }

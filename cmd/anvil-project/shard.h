@@ -16,6 +16,7 @@
 struct broken;
 struct dispatcher;
 struct leases;
+struct moves;
 struct proc;
 struct removals;
 struct syncer;
@@ -36,6 +37,7 @@ struct shard {
 	struct syncer *syncer;         /* Owned.  The index.                                */
 	struct takeovers *takeovers;   /* Owned.  Runs whose process is gone.             */
 	struct removals *removals;     /* Owned.  Projects on their way out.                */
+	struct moves *moves;           /* Owned.  Projects on their way to another shard.   */
 	struct broken *broken;         /* Owned.  Rows that are passed over.                */
 	/* Time. */
 	struct actor_timer *pump;  /* Zero delay: rows have changed, look what is due.  */

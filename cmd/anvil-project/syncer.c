@@ -16,6 +16,7 @@
 /* A row that was sent: which truth the answer will confirm. */
 struct sent_row {
 	char run_id[ID_SIZE];
+	char project_id[ID_SIZE];
 	int64_t rev;
 };
 
@@ -64,6 +65,17 @@ syncer_free(struct syncer *y)
 		y->project->owner = NULL;
 	free(y);
 	return NULL;
+}
+
+int
+syncer_busy(const struct syncer *y, const char *project_id)
+{
+	if (y->project != NULL && strcmp(y->project->project_id, project_id) == 0)
+		return 1;
+	for (size_t i = 0; y->runs != NULL && i < y->runs->n; i++)
+		if (strcmp(y->runs->rows[i].project_id, project_id) == 0)
+			return 1;
+	return 0;
 }
 
 static struct rpc_peer *
@@ -232,6 +244,8 @@ send_runs(struct syncer *y, struct arena *a, const struct ledger_run *runs, size
 	for (size_t i = 0; i < n && r == 0; i++) {
 		(void)snprintf(
 		    sent->rows[i].run_id, sizeof(sent->rows[i].run_id), "%s", runs[i].run_id);
+		(void)snprintf(sent->rows[i].project_id, sizeof(sent->rows[i].project_id), "%s",
+		    runs[i].project_id);
 		sent->rows[i].rev = runs[i].index_rev;
 		r = convert_run(&runs[i], &rows[i]);
 		rows[i].has_position = 0; /* a matter of the queue, not of the index */

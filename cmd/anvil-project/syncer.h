@@ -11,6 +11,8 @@ struct turn;
 
 struct syncer *syncer_new(struct shard *s);
 struct syncer *syncer_free(struct syncer *y);
+/* 1: the index owes an answer about that project or a run of it. */
+int syncer_busy(const struct syncer *y, const char *project_id);
 
 /* In a read turn outside of any batch, so that what it reads is on disk: sends what is due.
  * One call of each kind is in flight at a time. */

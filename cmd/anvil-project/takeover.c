@@ -1,5 +1,7 @@
 #include "cmd/anvil-project/takeover.h"
 
+#include <string.h>
+
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/shard.h"
 #include "gen/run.h"
@@ -20,6 +22,7 @@ struct takeover {
 #define TAKEOVER_MAGIC 0x29f6d80b
 	struct takeovers *owner;
 	char run_id[ID_SIZE];
+	char project_id[ID_SIZE]; /* "" until its row was read. */
 	char lease_id[ID_HEX32_SIZE];
 	char spawn_id[ID_HEX32_SIZE]; /* That holds it. */
 	int64_t lease_epoch;
@@ -92,6 +95,17 @@ takeovers_count(const struct takeovers *k)
 	return map_count(k->by_run);
 }
 
+int
+takeovers_busy(const struct takeovers *k, const char *project_id)
+{
+	void *each;
+
+	for (size_t at = 0; map_next(k->by_run, &at, NULL, &each);)
+		if (strcmp(((const struct takeover *)each)->project_id, project_id) == 0)
+			return 1;
+	return 0;
+}
+
 static void
 finish(struct takeover *k)
 {
@@ -130,6 +144,17 @@ struct conclusion {
 	struct ledger_promoted promoted;
 };
 
+/* E_BUSY: the project is on its way to another shard, which takes the run over itself unless the
+ * project stays. */
+static int
+wait_for_move(struct turn *t, const char *project_id)
+{
+	struct ledger_move here;
+	int r = ledger_move_get(t->store, project_id, &here);
+
+	return r == 0 && !ledger_may_change(&here) ? E_BUSY : r;
+}
+
 static int
 take_over_turn(void *arg, struct turn *t)
 {
@@ -139,6 +164,8 @@ take_over_turn(void *arg, struct turn *t)
 	struct ledger_held held;
 	int r = ledger_check_lease(t->store, t->arena, k->run_id, k->lease_id, &held);
 
+	if (r == 0 && !held.lost)
+		r = wait_for_move(t, held.run.project_id);
 	if (r < 0 || held.lost)
 		return r;
 	if (!c->have_end)
@@ -373,9 +400,11 @@ check_turn(void *arg, struct turn *t)
 	int r = ledger_check_lease(t->store, t->arena, k->run_id, k->lease_id, &held);
 
 	k->lease_epoch = held.lost ? 0 : held.run.lease_epoch;
-	if (r == 0 && !held.lost)
-		(void)snprintf(k->spawn_id, sizeof(k->spawn_id), "%s", held.run.spawn_id);
-	return r;
+	if (r < 0 || held.lost)
+		return r;
+	(void)snprintf(k->spawn_id, sizeof(k->spawn_id), "%s", held.run.spawn_id);
+	(void)snprintf(k->project_id, sizeof(k->project_id), "%s", held.run.project_id);
+	return wait_for_move(t, k->project_id);
 }
 
 static void

@@ -15,6 +15,8 @@ struct takeovers;
 struct takeovers *takeovers_new(struct shard *s);
 struct takeovers *takeovers_free(struct takeovers *k);
 size_t takeovers_count(const struct takeovers *k);
+/* 1 while one of a run of that project is under way. */
+int takeovers_busy(const struct takeovers *k, const char *project_id);
 /* 1 while a takeover of that run is under way. */
 int takeovers_has(const struct takeovers *k, const char *run_id);
 

@@ -84,6 +84,35 @@ answered_turn(void *arg, struct turn *t)
 }
 
 static void
+forget(struct entry *en)
+{
+	(void)sup_write(en->owner->sup, answered_turn, en->e.spawn_id);
+	TAILQ_REMOVE(&en->owner->list, en, link);
+	en->magic = 0;
+	free(en);
+}
+
+static int
+moved_turn(void *arg, struct turn *t)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_EXIT_MOVED);
+	const struct run_exit *e = arg;
+	int r = stmt_bind(st, "si", e->spawn_id, e->shard);
+
+	return r < 0 ? r : stmt_run(st);
+}
+
+/* Without the row it is told the old shard again after a restart, and follows again. */
+static void
+follow(struct entry *en, int64_t shard)
+{
+	en->e.shard = shard;
+	(void)sup_write(en->owner->sup, moved_turn, &en->e);
+	CRASH_POINT("supervisor_exit_moved");
+	send_one(en);
+}
+
+static void
 on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 {
 	struct entry *en = arg;
@@ -95,15 +124,13 @@ on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 		return;
 	}
 	CRASH_POINT("supervisor_exit_answered");
-	/* A project that its shard does not know has no run that waits for this. */
-	if (err == 0 && res->kind != PROJECT_RUNNER_EXITED_MOVING) {
-		(void)sup_write(en->owner->sup, answered_turn, en->e.spawn_id);
-		TAILQ_REMOVE(&en->owner->list, en, link);
-		en->magic = 0;
-		free(en);
-		return;
-	}
-	(void)actor_timer_set(en->owner->again, AGAIN_MS);
+	if (err < 0 || res->kind == PROJECT_RUNNER_EXITED_MOVING)
+		(void)actor_timer_set(en->owner->again, AGAIN_MS);
+	else if (res->kind == PROJECT_RUNNER_EXITED_MOVED)
+		follow(en, res->u.moved.shard);
+	else
+		/* A project that its shard does not know has no run that waits for this. */
+		forget(en);
 }
 
 static void

@@ -53,6 +53,7 @@ int
 ledger_sync_applied(struct store *s, struct arena *a, const char *run_id, int64_t rev,
     int64_t now_ms, int *ret_done)
 {
+	struct ledger_move here;
 	struct ledger_run run;
 	int r = ledger_run_get(s, a, run_id, &run);
 
@@ -60,6 +61,10 @@ ledger_sync_applied(struct store *s, struct arena *a, const char *run_id, int64_
 	if (r == E_NOENT)
 		return 0;
 	if (r < 0 || !is_due(run.sync) || run.index_rev != rev)
+		return r;
+	/* Who has it by then asks the index again. */
+	r = ledger_move_get(s, run.project_id, &here);
+	if (r < 0 || !ledger_may_change(&here))
 		return r;
 	*ret_done = run.sync == LEDGER_SYNC_NEEDS_TERMINAL_UPDATE;
 	run.sync = *ret_done ? LEDGER_SYNC_DONE : LEDGER_SYNC_CURRENT;
@@ -76,6 +81,7 @@ int
 ledger_sync_failed(struct store *s, struct arena *a, const char *run_id, int unknown_project,
     int64_t now_ms, int64_t *ret_attempt)
 {
+	struct ledger_move here;
 	struct ledger_run run;
 	int r = ledger_run_get(s, a, run_id, &run);
 
@@ -83,6 +89,9 @@ ledger_sync_failed(struct store *s, struct arena *a, const char *run_id, int unk
 	if (r == E_NOENT)
 		return 0;
 	if (r < 0 || !is_due(run.sync))
+		return r;
+	r = ledger_move_get(s, run.project_id, &here);
+	if (r < 0 || !ledger_may_change(&here))
 		return r;
 	run.index_attempt++;
 	run.index_retry_at = now_ms + ladder(run.index_attempt);
