@@ -37,6 +37,7 @@ const struct command *const commands[] = {
 	&command_resume,
 	&command_check,
 	&command_backup,
+	&command_restore,
 	&command_lint,
 	&command_version,
 	NULL,
