@@ -10,6 +10,8 @@
  *	check_gather.c   one look at the ledgers, the index and the processes
  *	check_compare.c  what they say of each other
  *	check_actors.c   what each actor says of its own store
+ *	check_records.c  the records of runs that have ended, against the ledgers
+ *	check_files.c    folders, mirrors and sockets, and whose they are
  */
 #ifndef CMD_ANVILCTL_CHECK_H
 #define CMD_ANVILCTL_CHECK_H
@@ -34,6 +36,7 @@ struct check_code {
 	const char *code;
 	int64_t hold_ms;    /* how long it may be so in a system that works */
 	const char *remedy; /* NULL: by nothing that anvil knows            */
+	int note;           /* worth knowing, and nothing is wrong          */
 };
 
 /* A code that is not listed is an actor's own; never NULL. */
@@ -69,8 +72,34 @@ void finding_add(struct findings *f, const char *code, const char *place, const 
 void finding_add_own(struct findings *f, const char *place, const struct check_problem *p);
 /* Milliseconds until everything that is there counts; 0: it does. */
 int64_t findings_wait_ms(const struct findings *f);
+/* 1 when the last look has found something of a code that begins so. */
+int findings_have(const struct findings *f, const char *code_prefix);
 /* for (size_t at = 0; (x = findings_next(f, &at)) != NULL;) -- of the last look. */
 const struct finding *findings_next(const struct findings *f, size_t *at);
+
+/* ---- records ---- */
+
+/* How a run that nobody had open stands in its own store. */
+struct record_seen {
+	const char *state; /* looked, live, empty */
+	const char *project_id, *status, *failure_code;
+	int64_t epoch, finished_at;
+	int has_exit_code;
+	int64_t exit_code;
+	const struct check_problem *problems;
+	size_t nproblems;
+};
+
+/* Of one pass over all folders of runs, which takes longer than a look and outlives it. */
+struct records {
+	struct arena *arena; /* Owned. */
+	struct map *by_run;  /* Owned.  To struct record_seen. */
+	size_t total;
+};
+
+/* Has all of them looked at, with progress on a terminal.  0 or a status. */
+int records_read(struct records *r, struct ctl *ctl);
+void records_done(struct records *r);
 
 /* ---- one look ---- */
 
@@ -101,6 +130,7 @@ struct look {
 	int nshards, has_index;       /* that answered                        */
 	int has_all_shards;           /* nothing is unknown for want of one   */
 	int index_complete, rebuilding;
+	const struct records *records; /* NULL: they were not looked at */
 };
 
 /* Asks everybody; what does not answer is a finding.  0, or a status when the supervisor
@@ -109,6 +139,10 @@ int look_gather(struct look *l);
 void look_done(struct look *l);
 /* Adds what ledgers, index and processes say differently. */
 void look_compare(struct look *l);
+/* Adds what the records of runs say otherwise than the ledgers, and of themselves. */
+void look_records(struct look *l);
+/* Adds files that belong to nobody, and records that are not there. */
+void look_files(struct look *l);
 /* Asks each actor of the look for its own store; with ${fix} it mends. */
 void look_actors(struct look *l, int fix);
 

@@ -1,5 +1,6 @@
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/anvilctl/check.h"
 #include "lib/base/err.h"
@@ -111,6 +112,17 @@ findings_wait_ms(const struct findings *f)
 	for (size_t at = 0; (x = findings_next(f, &at)) != NULL;)
 		wait = max_i64(wait, x->kind->hold_ms - mono_diff_ms(x->since, clock_mono()));
 	return wait;
+}
+
+int
+findings_have(const struct findings *f, const char *code_prefix)
+{
+	const struct finding *x;
+
+	for (size_t at = 0; (x = findings_next(f, &at)) != NULL;)
+		if (strncmp(x->code, code_prefix, strlen(code_prefix)) == 0)
+			return 1;
+	return 0;
 }
 
 const struct finding *

@@ -27,15 +27,18 @@ say_waiting(const struct ctl *ctl, const struct findings *f, int64_t wait)
 	    n, (long long)(wait + 999) / 1000);
 }
 
+/* Files after the ledgers: what is made meanwhile is known to them by the next look. */
 static int
-look_once(struct ctl *ctl, struct findings *f, int fix)
+look_once(struct ctl *ctl, struct findings *f, const struct records *records)
 {
-	struct look l = { .ctl = ctl, .found = f };
+	struct look l = { .ctl = ctl, .found = f, .records = records };
 	int r = look_gather(&l);
 
 	if (r == 0) {
 		look_compare(&l);
-		look_actors(&l, fix);
+		look_records(&l);
+		look_files(&l);
+		look_actors(&l, 0);
 	}
 	look_done(&l);
 	client_forget(ctl->client);
@@ -48,18 +51,26 @@ look_once(struct ctl *ctl, struct findings *f, int fix)
 static int
 look_until_still(struct ctl *ctl, struct findings *f)
 {
+	struct records records = { .total = 0 };
 	int64_t wait, pause = LOOK_SOON_MS;
-	int r = look_once(ctl, f, 0);
+	int r = records_read(&records, ctl);
 
+	if (r == 0)
+		r = look_once(ctl, f, &records);
 	while (r == 0 && (wait = findings_wait_ms(f)) > 0) {
 		say_waiting(ctl, f, wait);
 		client_pause(ctl->client, min_i64(wait, pause));
 		pause = min_i64(2 * pause, LOOK_AGAIN_MS);
+		/* A record may have got its end since. */
+		if (findings_have(f, "record_") || findings_have(f, "log_"))
+			r = records_read(&records, ctl);
 		findings_next_look(f);
-		r = look_once(ctl, f, 0);
+		if (r == 0)
+			r = look_once(ctl, f, &records);
 	}
 	if (ctl->color)
 		(void)fprintf(stderr, "\r\033[K");
+	records_done(&records);
 	return r;
 }
 
@@ -103,6 +114,15 @@ remedy_of(const struct finding *x)
 }
 
 static int
+is_sound(const struct finding *const *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!rows[i]->kind->note)
+			return 0;
+	return 1;
+}
+
+static int
 tell_json(const struct ctl *ctl, const struct finding *const *rows, size_t n, size_t left_out)
 {
 	CLEANUP(json_unrefp) json_t *list = json_array();
@@ -116,8 +136,8 @@ tell_json(const struct ctl *ctl, const struct finding *const *rows, size_t n, si
 			rows[i]->text, "mendable", rows[i]->mendable, "mended", rows[i]->mended,
 			"remedy", rows[i]->kind->remedy));
 	if (r == 0)
-		all = json_pack("{s:b, s:O, s:I}", "ok", n == 0, "problems", list, "leftOut",
-		    (json_int_t)left_out);
+		all = json_pack("{s:b, s:O, s:I}", "ok", is_sound(rows, n), "problems", list,
+		    "leftOut", (json_int_t)left_out);
 	return all != NULL ? ctl_print_json(ctl, all) : ctl_fail_nomem();
 }
 
@@ -149,12 +169,13 @@ tell(const struct ctl *ctl, struct findings *f)
 	if (rows == NULL)
 		return ctl_fail_nomem();
 	r = ctl->json ? tell_json(ctl, rows, n, f->left_out) : tell_table(ctl, rows, n);
-	if (r != 0)
-		return r;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && r != CTL_UNREACHABLE; i++) {
 		if (strcmp(rows[i]->code, "actor_unreachable") == 0)
-			return CTL_UNREACHABLE;
-	return n == 0 ? CTL_OK : CTL_REFUSED;
+			r = CTL_UNREACHABLE;
+		else if (!rows[i]->kind->note)
+			r = CTL_REFUSED;
+	}
+	return r;
 }
 
 static int
