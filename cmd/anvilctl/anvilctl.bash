@@ -65,6 +65,13 @@ _anvilctl_names() {
 			names='github gitlab gitea'
 		fi
 		;;
+	'project move')
+		if [ ${#words[@]} = 2 ]; then
+			names=$("$program" "${where[@]}" project list 2>/dev/null | sed 1d | cut -d' ' -f1)
+		elif [ ${#words[@]} = 3 ]; then
+			names=$("$program" "${where[@]}" ps 2>/dev/null | sed -n 's|^project/\([0-9]*\).*|\1|p')
+		fi
+		;;
 	run | queue | deliveries | 'project show' | 'project rm')
 		names=$("$program" "${where[@]}" project list 2>/dev/null | sed 1d | cut -d' ' -f1)
 		;;

@@ -18,7 +18,7 @@ cancel_run(struct ctl *ctl, const struct args *args)
 	params = (struct project_cancel_run_params) {
 		.project_id = run.project_id, .run_id = run.run_id, .by = "operator"
 	};
-	r = CTL_CALL(ctl, run.shard, project_cancel_run, &params, &done);
+	r = PLACE_CALL(ctl, &run, project_cancel_run, PROJECT_CANCEL_RUN, &params, &done);
 	if (r != 0)
 		return r;
 	if (done.kind != PROJECT_CANCEL_RUN_OK)

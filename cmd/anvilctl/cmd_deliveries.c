@@ -41,16 +41,16 @@ add_page(struct found *f, const struct webhook_deliveries_page *page, const json
 }
 
 static int
-ask_pages(struct ctl *ctl, const struct place *where, size_t max, struct found *f)
+ask_pages(struct ctl *ctl, struct place *where, size_t max, struct found *f)
 {
 	struct webhook_deliveries_params params = { .project_id = where->project_id };
 	struct webhook_deliveries_result page;
 	int r;
 
 	do {
-		page = (struct webhook_deliveries_result) { .kind = 0 };
 		params.limit = (int64_t)min_size(max - f->all.ndeliveries, ROWS_PAGE);
-		r = CTL_CALL(ctl, where->shard, webhook_deliveries, &params, &page);
+		r = PLACE_CALL(
+		    ctl, where, webhook_deliveries, WEBHOOK_DELIVERIES, &params, &page);
 		if (r != 0)
 			return r;
 		if (page.kind != WEBHOOK_DELIVERIES_PAGE)

@@ -215,7 +215,8 @@ show_run(struct ctl *ctl, const struct args *args)
 
 	params.project_id = runs_params.project_id = where.project_id;
 	if (r == 0)
-		r = CTL_CALL(ctl, where.shard, project_get_detail, &params, &detail);
+		r = PLACE_CALL(
+		    ctl, &where, project_get_detail, PROJECT_GET_DETAIL, &params, &detail);
 	if (r != 0)
 		return r;
 	if (detail.kind != PROJECT_GET_DETAIL_DETAIL)
@@ -260,7 +261,7 @@ rm_run(struct ctl *ctl, const struct args *args)
 	if (args_value(args, "--yes") == NULL && !secret_confirm(question, where.name))
 		return ctl_fail("nothing was removed");
 	params.project_id = where.project_id;
-	r = CTL_CALL(ctl, where.shard, project_remove, &params, &done);
+	r = PLACE_CALL(ctl, &where, project_remove, PROJECT_REMOVE, &params, &done);
 	if (r != 0)
 		return r;
 	if (done.kind != PROJECT_REMOVE_REMOVING)

@@ -44,32 +44,46 @@ add_project(struct table *t, const struct queue_project *p)
 		add_run(t, p, &p->pending[i]);
 }
 
-/* All pages of one shard, or one project of it. */
 static int
-ask_shard(
-    struct ctl *ctl, const char *shard, const char *project_id, struct table *t, json_t *list)
+add_page(struct ctl *ctl, const struct project_queue_result *page, const char *shard,
+    struct table *t, json_t *list)
 {
-	struct project_queue_params params = { .project_id = project_id, .limit = PAGE };
+	if (page->kind != PROJECT_QUEUE_PAGE)
+		return ctl_fail("%s does not have the project now; try again", shard);
+	for (size_t i = 0; i < page->u.page.nprojects; i++)
+		add_project(t, &page->u.page.projects[i]);
+	return json_array_extend(list,
+		   json_object_get((json_t *)(uintptr_t)ctl->reply.result, "projects")) < 0
+	    ? ctl_fail_nomem()
+	    : 0;
+}
+
+/* All pages of one shard. */
+static int
+ask_shard(struct ctl *ctl, const char *shard, struct table *t, json_t *list)
+{
+	struct project_queue_params params = { .limit = PAGE };
 	struct project_queue_result page;
+	int r;
 
 	do {
-		int r;
-
 		page = (struct project_queue_result) { .kind = 0 };
 		r = CTL_CALL(ctl, shard, project_queue, &params, &page);
-		if (r != 0)
-			return r;
-		if (page.kind != PROJECT_QUEUE_PAGE)
-			return ctl_fail("%s does not have the project now; try again", shard);
-		for (size_t i = 0; i < page.u.page.nprojects; i++)
-			add_project(t, &page.u.page.projects[i]);
-		if (json_array_extend(list,
-			json_object_get((json_t *)(uintptr_t)ctl->reply.result, "projects")) <
-		    0)
-			return ctl_fail_nomem();
-		params.cursor = page.u.page.next;
+		if (r == 0)
+			r = add_page(ctl, &page, shard, t, list);
+		params.cursor = r == 0 ? page.u.page.next : NULL;
 	} while (params.cursor != NULL);
-	return 0;
+	return r;
+}
+
+static int
+ask_project(struct ctl *ctl, struct place *where, struct table *t, json_t *list)
+{
+	struct project_queue_params params = { .project_id = where->project_id, .limit = 1 };
+	struct project_queue_result page;
+	int r = PLACE_CALL(ctl, where, project_queue, PROJECT_QUEUE, &params, &page);
+
+	return r != 0 ? r : add_page(ctl, &page, where->shard, t, list);
 }
 
 static int
@@ -83,7 +97,7 @@ ask_all(struct ctl *ctl, struct table *t, json_t *list)
 		r = CTL_CALL(ctl, "supervisor", supervisor_list, &params, &actors);
 	for (size_t i = 0; r == 0 && i < actors.nactors; i++)
 		if (strncmp(actors.actors[i].address, "project/", 8) == 0)
-			r = ask_shard(ctl, actors.actors[i].address, NULL, t, list);
+			r = ask_shard(ctl, actors.actors[i].address, t, list);
 	return r;
 }
 
@@ -104,7 +118,7 @@ queue_run(struct ctl *ctl, const struct args *args)
 	} else {
 		r = resolve_project(ctl, args->words[0], &project);
 		if (r == 0)
-			r = ask_shard(ctl, project.shard, project.project_id, t, list);
+			r = ask_project(ctl, &project, t, list);
 	}
 	if (r != 0)
 		return r;

@@ -37,17 +37,17 @@ say_gone(const struct place *where)
 }
 
 static int
-ask_list(struct ctl *ctl, const struct place *where, const enum provider *provider,
+ask_list(struct ctl *ctl, const struct place *at, const enum provider *provider,
     struct webhook_list_result *ret)
 {
-	struct webhook_list_params params = { .project_id = where->project_id,
+	struct place where = *at;
+	struct webhook_list_params params = { .project_id = where.project_id,
 		.has_provider = provider != NULL,
 		.provider = provider != NULL ? *provider : PROVIDER_GITHUB };
-	int r = CTL_CALL(ctl, where->shard, webhook_list, &params, ret);
+	int r = PLACE_CALL(ctl, &where, webhook_list, WEBHOOK_LIST, &params, ret);
 
 	if (r == 0 && ret->kind != WEBHOOK_LIST_LIST)
-		return ctl_fail(
-		    "%s does not have %s now; try again", where->shard, where->name);
+		return ctl_fail("%s does not have %s now; try again", where.shard, where.name);
 	return r;
 }
 

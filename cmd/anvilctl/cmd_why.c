@@ -95,7 +95,7 @@ why_run(struct ctl *ctl, const struct args *args)
 		return r;
 	params = (struct project_why_params) { .project_id = run.project_id,
 		.run_id = run.run_id };
-	r = CTL_CALL(ctl, run.shard, project_why, &params, &why);
+	r = PLACE_CALL(ctl, &run, project_why, PROJECT_WHY, &params, &why);
 	if (r != 0)
 		return r;
 	if (why.kind != PROJECT_WHY_HISTORY)

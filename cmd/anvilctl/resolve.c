@@ -8,10 +8,31 @@
 #include "lib/base/ascii.h"
 #include "lib/base/err.h"
 
+#define HOPS_MAX        4
+#define MOVING_MS       5000
+#define MOVING_PAUSE_MS 100
+
 static void
 set_shard(struct place *p, int64_t shard)
 {
 	(void)snprintf(p->shard, sizeof(p->shard), "project/%d", (int)shard);
+}
+
+int
+place_moved(struct place *p, struct place_way *w, int64_t shard)
+{
+	set_shard(p, shard);
+	return ++w->hops <= HOPS_MAX;
+}
+
+int
+place_moving(struct ctl *ctl, struct place_way *w)
+{
+	if (w->waited_ms >= MOVING_MS)
+		return 0;
+	client_pause(ctl->client, MOVING_PAUSE_MS);
+	w->waited_ms += MOVING_PAUSE_MS;
+	return 1;
 }
 
 static int

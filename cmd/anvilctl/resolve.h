@@ -24,6 +24,35 @@ int resolve_run(struct ctl *ctl, const char *word, struct place *ret);
 /* An address as it is, or whatever the two above know: a run's own actor, a project's shard. */
 int resolve_actor(struct ctl *ctl, const char *word, char ret_address[RPC_ADDRESS_SIZE]);
 
+/*
+ * PLACE_CALL(ctl, &where, project_why, PROJECT_WHY, &params, &result) is CTL_CALL to the shard of
+ * ${where}, and follows a project that has gone to another shard; one that is on its way is
+ * waited for, 5 s at most.
+ */
+#define PLACE_CALL(ctl, place, method, METHOD, params, result)                           \
+	__extension__({                                                                  \
+		struct method##_result *res_ = (result);                                 \
+		struct place_way way_ = { .hops = 0 };                                   \
+		int r_;                                                                  \
+		do {                                                                     \
+			*res_ = (struct method##_result) { .kind = 0 };                  \
+			r_ = CTL_CALL(ctl, (place)->shard, method, params, res_);        \
+		} while (r_ == 0 &&                                                      \
+		    ((res_->kind == METHOD##_MOVED &&                                    \
+			 place_moved((place), &way_, res_->u.moved.shard)) ||            \
+			(res_->kind == METHOD##_MOVING && place_moving((ctl), &way_)))); \
+		r_;                                                                      \
+	})
+
+struct place_way {
+	int hops;          /* Shards that have sent it on.         */
+	int64_t waited_ms; /* For a project that was between two.  */
+};
+
+/* 1: the same call is to be made again, now. */
+int place_moved(struct place *p, struct place_way *w, int64_t shard);
+int place_moving(struct ctl *ctl, struct place_way *w);
+
 /* Address of the actor of ${run_id}; one that has ended is started to answer.
  * 0 or a status, explained. */
 int resolve_wake(struct ctl *ctl, const char *run_id, char ret_address[RPC_ADDRESS_SIZE]);
