@@ -59,7 +59,8 @@ is_argument(const struct buf *args, const char *word)
 	return at < end;
 }
 
-/* A note may be older than who holds the lock now; a command line is the process's own. */
+/* A note may be older than who holds the lock now; a command line is the process's own.  One that
+ * is not meant says that who wrote the note is no more. */
 static enum holder_kind
 judge(const struct buf *args, const char *run_id, const char *spawn_id, struct process_id *id)
 {
@@ -68,12 +69,12 @@ judge(const struct buf *args, const char *run_id, const char *spawn_id, struct p
 	const char *shard = argument_after(args, "--shard");
 
 	if (!is_argument(args, run_id))
-		return HOLDER_OTHER;
+		return HOLDER_NONE;
 	if (strcmp(spawn_id, "serve") == 0)
-		return is_argument(args, "--serve") ? HOLDER_SERVE : HOLDER_OTHER;
+		return is_argument(args, "--serve") ? HOLDER_SERVE : HOLDER_NONE;
 	if (spawn == NULL || strcmp(spawn, spawn_id) != 0 || !id_hex32_check(spawn) ||
 	    project == NULL || !id_check(ID_PROJECT, project) || shard == NULL)
-		return HOLDER_OTHER;
+		return HOLDER_NONE;
 	*id = (struct process_id) { .kind = PROCESS_RUNNER, .shard = strtoll(shard, NULL, 10) };
 	(void)snprintf(id->spawn_id, sizeof(id->spawn_id), "%s", spawn);
 	(void)snprintf(id->project_id, sizeof(id->project_id), "%s", project);
@@ -95,8 +96,10 @@ look_at(pid_t pid, const char *run_id, const char *spawn_id, struct holder *ret)
 		r = io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, &args);
 	if (r == 0 && buf_cstr(&args) == NULL)
 		r = E_NOMEM;
+	if (r == E_NOENT)
+		ret->kind = HOLDER_NONE;
 	if (r < 0)
-		return r == E_NOMEM ? r : 0; /* on its way out, maybe: the next look tells */
+		return r == E_NOENT ? 0 : r;
 	ret->birth.pid = pid;
 	ret->birth.at_ms = clock_wall_ms();
 	ret->kind = judge(&args, run_id, spawn_id, &ret->id);

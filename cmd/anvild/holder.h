@@ -10,10 +10,10 @@
 #include "cmd/anvild/process.h"
 
 enum holder_kind {
-	HOLDER_NONE,
-	HOLDER_RUNNER, /* it executes the run: id and birth are set            */
-	HOLDER_SERVE,  /* it only reads: pid in birth                          */
-	HOLDER_OTHER   /* somebody who has not said yet, or who is not of ours */
+	HOLDER_NONE,   /* nobody, or nobody whose name is in it         */
+	HOLDER_RUNNER, /* it executes the run: id and birth are set     */
+	HOLDER_SERVE,  /* it only reads: pid in birth                   */
+	HOLDER_OTHER   /* somebody who has not written yet who it is    */
 };
 
 struct holder {
