@@ -140,3 +140,10 @@ client() {
 		DATA="$DATA" ANVILCTL="$BUILD/anvilctl" CONF="$CONF" "${@:2}" \
 		node "$T/clients/$1"
 }
+
+# at_once: the clients speak to anvil itself, without a proxy.
+at_once() {
+	AT=http://127.0.0.1:$PORT
+	AT_OTHER=$AT
+	CA_FILE=/dev/null
+}

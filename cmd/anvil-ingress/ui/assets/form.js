@@ -146,6 +146,9 @@ export function copyField(label, text) {
 		}, 2000);
 	} }, 'Copy');
 
-	field.input.replaceWith(h('div', { class: 'copy' }, field.input, copy));
+	const row = h('div', { class: 'copy' });
+
+	field.input.before(row);
+	row.append(field.input, copy);
 	return field.node;
 }

@@ -91,7 +91,7 @@ function changes(fields, project, removeToken, badgePublic) {
 		body.repoToken = null;
 	else if (fields.repoToken.value !== '')
 		body.repoToken = fields.repoToken.value;
-	if (badgePublic.checked !== project.badgePublic)
+	if (badgePublic.checked !== (project.badgePublic ?? false))
 		body.badgePublic = badgePublic.checked;
 	return body;
 }
@@ -118,7 +118,8 @@ export async function settingsPage(context) {
 		await call('PATCH', path, 'project', { body, signal: context.signal });
 		toast('The project was updated.');
 		go(`/app/projects/${id}`);
-	}, { words, more: [removeToken.node, badgePublic.node] });
+	}, { words, more: [removeToken.node,
+		project.badgePublic !== undefined && badgePublic.node] });
 
 	context.show(breadcrumb([['Projects', 'app/projects'],
 		[project.name, `app/projects/${id}`], ['Settings']]),
