@@ -93,6 +93,10 @@ job_done(void *arg, int err)
 
 	CRASH_POINT("supervisor_swept");
 	j->sweep->njobs--;
+	if (j->sweep->sup == NULL) {
+		j->sweep = sweep_free(j->sweep);
+		err = E_CANCELED;
+	}
 	if (err == 0 && j->failed < 0)
 		log_event(LOG_LEVEL_WARN, "workspace_removal_failed",
 		    LOG_STR("folder", j->names[0]),
@@ -286,9 +290,12 @@ sweep_free(struct sweep *w)
 {
 	if (w == NULL)
 		return NULL;
-	actor_timer_free(w->disk);
-	actor_timer_free(w->retention);
-	free(w);
+	w->disk = actor_timer_free(w->disk);
+	w->retention = actor_timer_free(w->retention);
+	w->sup = NULL;
+	if (w->njobs ==
+	    0) /* else the last of them frees it: a start that fails waits for none */
+		free(w);
 	return NULL;
 }
 

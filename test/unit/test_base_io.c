@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -195,6 +196,25 @@ a_process_is_known_by_start_time_and_signalled_by_pidfd(void **state)
 	assert_int_equal(errno, ESRCH);
 }
 
+/* "It cannot be told" must not look like "it is gone". */
+static void
+a_process_that_cannot_be_looked_at_is_not_gone(void **state)
+{
+	struct rlimit was, none;
+	uint64_t ticks = 77;
+	int r;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit) { 0, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r = io_proc_start_time(getpid(), &ticks);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(r, E_SYS);
+	assert_int_equal(ticks, 77);
+	assert_int_equal(io_proc_start_time(getpid(), &ticks), 0);
+}
+
 static void
 the_boot_id_stays_the_same(void **state)
 {
@@ -240,6 +260,7 @@ main(void)
 		cmocka_unit_test(closing_keeps_errno_and_forgets),
 		cmocka_unit_test(flags_of_descriptors_can_be_set),
 		cmocka_unit_test(a_process_is_known_by_start_time_and_signalled_by_pidfd),
+		cmocka_unit_test(a_process_that_cannot_be_looked_at_is_not_gone),
 		cmocka_unit_test(the_boot_id_stays_the_same),
 		cmocka_unit_test(every_failed_allocation_is_told),
 	};
