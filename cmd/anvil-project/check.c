@@ -7,7 +7,31 @@
 #include "cmd/anvil-project/takeover.h"
 #include "lib/base/log.h"
 
-const struct actor_check shard_checks = { .look = ledger_inspect };
+/* ---- mending ---- */
+
+static void
+recheck(void *arg)
+{
+	shard_recheck(arg);
+}
+
+static int
+mend(void *ctx, struct turn *t, struct store_problem *p)
+{
+	const struct ledger_at at = { t->store, t->arena, t->now_ms };
+	struct ledger_promoted promoted;
+	struct shard *s = ctx;
+	int r = ledger_mend(&at, p->code, p->subject, &p->mended, &promoted);
+
+	if (r < 0)
+		return r;
+	if (promoted.run_id[0] != '\0')
+		log_event(LOG_LEVEL_ERROR, "promotion_repaired", LOG_STR("problem", p->subject),
+		    LOG_STR("runId", promoted.run_id));
+	return p->mended ? turn_after_commit(t, recheck, s, NULL) : 0;
+}
+
+const struct actor_check shard_checks = { .look = ledger_inspect, .mend = mend };
 
 /* ---- project.listLedger ---- */
 

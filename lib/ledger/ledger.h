@@ -18,6 +18,7 @@
  *   webhook.h   webhooks and attempts that were refused
  *   delivery.h  deliveries and what became of them
  *   check.h     what holds at any moment
+ *   mend.h      what is done about a breach
  *   sealed.h    secrets, when keys are rotated
  *   move.h      a project that goes to another shard
  */
@@ -29,6 +30,7 @@
 #include "lib/ledger/dispatch.h"
 #include "lib/ledger/export.h"
 #include "lib/ledger/lease.h"
+#include "lib/ledger/mend.h"
 #include "lib/ledger/move.h"
 #include "lib/ledger/project.h"
 #include "lib/ledger/queue.h"
