@@ -7,6 +7,7 @@
 #include "cmd/anvil-project/shard.h"
 #include "cmd/anvil-project/takeover.h"
 #include "gen/supervisor.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -198,6 +199,7 @@ on_status(void *arg, int err, const struct supervisor_run_status_result *res)
 	CLEANUP_FREE struct ask *q = arg;
 	struct lease *le = ask_lease(q);
 
+	CRASH_POINT("lease_holder_known");
 	if (le == NULL)
 		return;
 	/* While it was asked about, its expiry did not count: it does again. */
@@ -214,6 +216,7 @@ on_killed(void *arg, int err, const struct supervisor_kill_run_result *res)
 	CLEANUP_FREE struct ask *q = arg;
 	struct lease *le = ask_lease(q);
 
+	CRASH_POINT("lease_holder_killed");
 	if (le == NULL)
 		return;
 	shard_wake(q->shard);
