@@ -2,13 +2,56 @@
 
 #include <string.h>
 
+#include "cmd/anvil-ingress/hub_row.h"
 #include "cmd/anvil-ingress/ingress.h"
 #include "cmd/anvil-ingress/rows.h"
 #include "gen/ingress.h"
+#include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/base/id.h"
+#include "lib/base/log.h"
 
-const struct actor_check ingress_checks = { .look = index_inspect };
+/* ---- mending ---- */
+
+static int
+mend(void *ctx, struct turn *t, struct store_problem *p)
+{
+	(void)ctx;
+	return index_mend(t->store, p->code, p->subject, &p->mended);
+}
+
+const struct actor_check ingress_checks = { .look = index_inspect, .mend = mend };
+
+static void
+note_mended(const char *code, const char *subject)
+{
+	log_event(LOG_LEVEL_WARN, "problem_mended", LOG_STR("code", code),
+	    LOG_STR("subject", subject));
+}
+
+int
+index_mend_copies(struct ingress *in, struct turn *t, const struct index_mend_copies_params *p,
+    struct index_mend_copies_result *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->nforget_runs && r == 0; i++) {
+		r = index_forget_run(t->store, p->forget_runs[i]);
+		note_mended("index_run_differs", p->forget_runs[i]);
+	}
+	for (size_t i = 0; i < p->nforget_projects && r == 0; i++) {
+		r = index_forget_project(t->store, p->forget_projects[i]);
+		note_mended("index_project_differs", p->forget_projects[i]);
+	}
+	for (size_t i = 0; i < p->nend_runs && r == 0; i++) {
+		r = index_end_lost_run(t->store, p->end_runs[i], t->now_ms);
+		hub_row_changes(in, t, p->end_runs[i]);
+		note_mended("index_run_unknown", p->end_runs[i]);
+	}
+	CRASH_POINT("index_mends_copies");
+	ret->kind = INDEX_MEND_COPIES_OK;
+	return r;
+}
 
 /* ---- index.list ---- */
 
