@@ -12,6 +12,7 @@
  *	check_actors.c   what each actor says of its own store
  *	check_records.c  the records of runs that have ended, against the ledgers
  *	check_files.c    folders, mirrors and sockets, and whose they are
+ *	check_fix.c      --fix
  */
 #ifndef CMD_ANVILCTL_CHECK_H
 #define CMD_ANVILCTL_CHECK_H
@@ -28,7 +29,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/map.h"
 
-#define CHECK_SHARDS_MAX 64
+#define CHECK_DEADLINE_MS 120000 /* of a look at a large store */
 
 /* ---- codes ---- */
 
@@ -47,6 +48,7 @@ const struct check_code *check_code(const char *code);
 struct finding {
 	const struct check_code *kind;
 	const char *code, *place, *subject, *text;
+	int own; /* an actor's word on its own store */
 	int mendable, mended;
 	struct mono_time since; /* found so, unchanged, in every look */
 	unsigned look;          /* that found it last                 */
@@ -70,6 +72,8 @@ void finding_add(struct findings *f, const char *code, const char *place, const 
     const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* The same by an actor's own word. */
 void finding_add_own(struct findings *f, const char *place, const struct check_problem *p);
+/* One that was there ${before} and is gone now; nothing when it still is. */
+void finding_add_mended(struct findings *f, const struct finding *before);
 /* Milliseconds until everything that is there counts; 0: it does. */
 int64_t findings_wait_ms(const struct findings *f);
 /* 1 when the last look has found something of a code that begins so. */
@@ -143,7 +147,10 @@ void look_compare(struct look *l);
 void look_records(struct look *l);
 /* Adds files that belong to nobody, and records that are not there. */
 void look_files(struct look *l);
-/* Asks each actor of the look for its own store; with ${fix} it mends. */
-void look_actors(struct look *l, int fix);
+/* Asks each actor of the look for its own store. */
+void look_actors(struct look *l);
+
+/* Has everything mended that the last look has found and that is safe to.  0 or a status. */
+int check_mend(struct ctl *ctl, const struct findings *f);
 
 #endif

@@ -4,8 +4,6 @@
 #include "cmd/anvilctl/check.h"
 #include "lib/base/err.h"
 
-#define DEADLINE_MS 120000 /* of a look at a large store */
-
 /* A run may end at any moment. */
 static int
 is_resident(const char *address)
@@ -14,13 +12,13 @@ is_resident(const char *address)
 }
 
 static void
-ask(struct look *l, const char *address, int fix)
+ask(struct look *l, const char *address)
 {
-	struct actor_check_params params = { .fix = fix };
+	struct actor_check_params params = { .fix = 0 };
 	struct actor_check_result said = { .nproblems = 0 };
 	int r;
 
-	l->ctl->deadline_ms = DEADLINE_MS;
+	l->ctl->deadline_ms = CHECK_DEADLINE_MS;
 	r = CTL_TRY(l->ctl, address, actor_check, &params, &said);
 	l->ctl->deadline_ms = CTL_DEADLINE_MS;
 	if (r < 0 && is_resident(address))
@@ -32,8 +30,8 @@ ask(struct look *l, const char *address, int fix)
 }
 
 void
-look_actors(struct look *l, int fix)
+look_actors(struct look *l)
 {
 	for (size_t i = 0; i < l->actors.nactors; i++)
-		ask(l, l->actors.actors[i].address, fix);
+		ask(l, l->actors.actors[i].address);
 }

@@ -29,7 +29,7 @@ compare_folder(struct files *f, const struct run_folder *folder)
 	if (folder->trees)
 		finding_add(l->found, "workspace_left", "supervisor", folder->run_id,
 		    "has ended, and its ws, tmp or home is still there");
-	if (!known && l->has_index)
+	if (!known && l->has_index && !folder->ended)
 		finding_add(l->found, "run_folder_unknown", "supervisor", folder->run_id,
 		    "has a folder, and neither ledger nor index knows it");
 	if (!folder->ended && (known || !l->has_index))

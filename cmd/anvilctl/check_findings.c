@@ -97,10 +97,25 @@ finding_add_own(struct findings *f, const char *place, const struct check_proble
 	note(f,
 	    &(struct finding) { .code = p->code,
 		.place = place,
+		.own = 1,
 		.subject = p->subject,
 		.text = p->text,
 		.mendable = p->mendable,
 		.mended = p->mended });
+}
+
+void
+finding_add_mended(struct findings *f, const struct finding *before)
+{
+	struct finding what = *before;
+	const struct finding *x;
+
+	for (size_t at = 0; (x = findings_next(f, &at)) != NULL;)
+		if (strcmp(x->code, what.code) == 0 && strcmp(x->place, what.place) == 0 &&
+		    strcmp(x->subject, what.subject) == 0)
+			return;
+	what.mended = 1;
+	note(f, &what);
 }
 
 int64_t

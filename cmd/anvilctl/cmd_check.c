@@ -38,7 +38,7 @@ look_once(struct ctl *ctl, struct findings *f, const struct records *records)
 		look_compare(&l);
 		look_records(&l);
 		look_files(&l);
-		look_actors(&l, 0);
+		look_actors(&l);
 	}
 	look_done(&l);
 	client_forget(ctl->client);
@@ -117,7 +117,7 @@ static int
 is_sound(const struct finding *const *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!rows[i]->kind->note)
+		if (!rows[i]->kind->note && !rows[i]->mended)
 			return 0;
 	return 1;
 }
@@ -172,35 +172,71 @@ tell(const struct ctl *ctl, struct findings *f)
 	for (size_t i = 0; i < n && r != CTL_UNREACHABLE; i++) {
 		if (strcmp(rows[i]->code, "actor_unreachable") == 0)
 			r = CTL_UNREACHABLE;
-		else if (!rows[i]->kind->note)
+		else if (!rows[i]->kind->note && !rows[i]->mended)
 			r = CTL_REFUSED;
 	}
+	return r;
+}
+
+/* What the first looks have found and the last has not is mended. */
+static void
+keep_mended(struct findings *now, const struct findings *before)
+{
+	const struct finding *x;
+
+	for (size_t at = 0; (x = findings_next(before, &at)) != NULL;)
+		if (x->mendable)
+			finding_add_mended(now, x);
+}
+
+static int
+check_and_fix(struct ctl *ctl, struct findings *before, struct findings *after)
+{
+	int r = findings_init(after) < 0 ? ctl_fail_nomem() : check_mend(ctl, before);
+
+	client_forget(ctl->client);
+	if (r == 0)
+		r = look_until_still(ctl, after);
+	if (r == 0)
+		keep_mended(after, before);
 	return r;
 }
 
 static int
 check_run(struct ctl *ctl, const struct args *args)
 {
-	struct findings f;
-	int r = findings_init(&f);
+	struct findings before, after = { .look = 0 };
+	int fix = args_value(args, "--fix") != NULL;
+	int r = findings_init(&before);
 
-	(void)args;
 	r = r < 0 ? ctl_fail_nomem() : ctl_open(ctl);
 	if (r == 0)
-		r = look_until_still(ctl, &f);
+		r = look_until_still(ctl, &before);
+	fix = fix && findings_have(&before, "");
+	if (r == 0 && fix)
+		r = check_and_fix(ctl, &before, &after);
 	if (r == 0)
-		r = tell(ctl, &f);
-	findings_done(&f);
+		r = tell(ctl, fix ? &after : &before);
+	findings_done(&before);
+	findings_done(&after);
 	return r;
 }
+
+static const struct option_row options[] = {
+	{ "--fix", 0, NULL, "has their owners mend what is safe" },
+};
 
 const struct command command_check = {
 	.name = "check",
 	.words = "",
-	.summary = "looks for what is wrong in stores, and between them and processes",
+	.summary = "looks for what is wrong in stores, and between them, processes and files",
 	.more =
 	    "What is found between two of them counts when it stays so for longer than it takes\n"
-	    "to come right by itself, some seconds; nothing at all is changed.\n"
-	    "Exit status: 0 nothing is wrong, 1 something is, 3 not all could be reached.",
+	    "to come right by itself, some seconds.  Without --fix nothing is changed, and the\n"
+	    "last column says what --fix would do.  The codes are in anvilctl(1).\n"
+	    "Exit status: 0 nothing is wrong (any more), 1 something is, 3 not all could be\n"
+	    "reached.",
+	.options = options,
+	.noptions = ARRAY_LEN(options),
 	.run = check_run,
 };
