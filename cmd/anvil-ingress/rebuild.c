@@ -187,7 +187,6 @@ on_ended(void *arg)
 	struct rebuild *r = arg;
 
 	r->busy = r->active = 0;
-	CRASH_POINT("index_rebuild_ended");
 	log_event(LOG_LEVEL_INFO, "index_rebuild_finished", LOG_STR("jobId", r->job_id),
 	    LOG_INT("projects", r->counts.projects), LOG_INT("runs", r->counts.runs),
 	    LOG_INT("removed", r->removed), LOG_INT("refused", r->counts.refused),
@@ -196,6 +195,7 @@ on_ended(void *arg)
 	if (r->ownerless > 0)
 		log_event(LOG_LEVEL_WARN, "project_owners_missing",
 		    LOG_INT("projects", r->ownerless));
+	CRASH_POINT("index_rebuild_ended");
 }
 
 static void
@@ -517,7 +517,7 @@ open_job(struct rebuild *r)
 	}
 	/* Texts of the job went with the turn. */
 	interrupted = o.job.job_id != NULL && o.job.finished_at == 0;
-	if (o.job.complete && !o.restored)
+	if (o.job.complete && !o.restored && !o.empty)
 		lacks_nothing(r);
 	if (o.restored || interrupted || !o.job.complete || o.empty)
 		work(r, begin_turn, NULL, interrupted && !o.restored ? on_resumed : on_begun);
