@@ -35,7 +35,7 @@ LOG=$place/anvild.log
 disk=
 if [ "$(id -u)" = 0 ]; then
 	mkdir "$place/disk"
-	if mount -t tmpfs -o "size=${SOAK_DISK:-2g},mode=755" none "$place/disk" 2>/dev/null; then
+	if mount -t tmpfs -o "size=${SOAK_DISK:-$((96 + seconds / 5))m},mode=755" none "$place/disk" 2>/dev/null; then
 		disk=$place/disk
 		DATA=$disk/data
 	fi

@@ -120,19 +120,19 @@ map_clock(const struct soak *s)
 	return p;
 }
 
+/* To the last page. */
 static void
 fill_disk(const struct soak *s)
 {
-	static const char zeros[65536];
 	char path[256];
+	struct stat st = { .st_size = 0 };
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/ballast", s->disk);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	while (fd >= 0 && write(fd, zeros, sizeof(zeros)) > 0)
-		;
-	while (fd >= 0 && write(fd, zeros, 512) > 0)
-		;
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	for (off_t n = (off_t)64 << 20; fd >= 0 && n >= 4096;)
+		if (fstat(fd, &st) < 0 || fallocate(fd, 0, st.st_size, n) < 0)
+			n /= 2;
 	io_close(&fd);
 }
 
@@ -305,6 +305,8 @@ end(struct chaos *c, const struct window *w)
 			order(c->s, "supervisor.resume");
 		break;
 	case ACT_DISK:
+		look(c);
+		excuse_living(c, EXCUSE_STORE);
 		(void)snprintf(path, sizeof(path), "%s/ballast", c->s->disk);
 		if (!any_other(c, ACT_DISK))
 			(void)unlink(path);
@@ -343,8 +345,10 @@ go_on(struct chaos *c, struct window *w)
 {
 	if (w->act.action == ACT_RESTART || w->act.action == ACT_SHUT)
 		return await_end(c, w);
-	if (w->act.action == ACT_DISK)
+	if (w->act.action == ACT_DISK) {
 		fill_disk(c->s);
+		look(c);
+	}
 	if (w->act.action == ACT_DISK ||
 	    (is_store_fault(w->act.action) && w->act.target == PROC_RUN))
 		excuse_living(c, EXCUSE_STORE);

@@ -16,11 +16,12 @@
 #include "test/soak/load.h"
 #include "test/soak/view.h"
 
-#define REST_S      300
-#define STOP_S      60
-#define LEFTOVERS_S 20
-#define SHARDS_MAX  8
-#define LOUD_LINES  40 /* as the repository has them */
+#define REST_S       300
+#define STOP_S       60
+#define LEFTOVERS_S  20
+#define SHARDS_MAX   8
+#define DETAIL_TRIES 10
+#define LOUD_LINES   40 /* as the repository has them */
 
 /* One run, as all that know it have it. */
 struct end {
@@ -252,23 +253,37 @@ compare_ledger(struct soak *s, struct end *e)
 		book_loss(&s->book, "%s is in %d ledgers", e->id, found);
 }
 
+/* The process that answers for the run is waited for by ingress for a moment only, which a busy
+ * machine exceeds. */
+static json_t *
+get_detail(struct soak *s, const char *id)
+{
+	char path[128];
+	json_t *j = NULL;
+
+	(void)snprintf(path, sizeof(path), "/api/private/runs/%s?logBytes=0", id);
+	for (int i = 0; i < DETAIL_TRIES; i++) {
+		json_decref(j);
+		j = get(s, path);
+		if (json_is_true(json_object_get(j, "detailAvailable")))
+			return j;
+		(void)usleep(200000);
+	}
+	book_loss(&s->book, "%s has no detail any more", id);
+	return j;
+}
+
 static void
 compare_detail(struct soak *s, const struct end *e)
 {
-	CLEANUP(json_unrefp) json_t *j = NULL;
-	const json_t *run, *step;
-	char path[128];
+	CLEANUP(json_unrefp) json_t *j = get_detail(s, e->id);
+	const json_t *run = json_object_get(j, "run"), *step;
 	size_t i;
 
-	(void)snprintf(path, sizeof(path), "/api/private/runs/%s?logBytes=0", e->id);
-	j = get(s, path);
-	run = json_object_get(j, "run");
 	if (strcmp(text_of(run, "status"), e->status) != 0 ||
 	    strcmp(text_of(run, "failureCode"), e->code) != 0)
 		book_loss(&s->book, "%s is %s %s by itself and %s %s in the index", e->id,
 		    text_of(run, "status"), text_of(run, "failureCode"), e->status, e->code);
-	if (!json_is_true(json_object_get(j, "detailAvailable")))
-		book_loss(&s->book, "%s has no detail any more", e->id);
 	json_array_foreach (json_object_get(j, "steps"), i, step)
 		if (strcmp(text_of(step, "status"), "running") == 0)
 			book_loss(&s->book, "%s has ended and a step of it has not", e->id);
