@@ -63,40 +63,58 @@ find_data(struct restore *rs)
 }
 
 static int
-is_unfinished(const char *dir)
+is_there(const char *path)
 {
-	CLEANUP_FREE char *path = mem_format("%s/" RESTORE_UNFINISHED, dir);
 	struct stat st;
 
-	return path != NULL && lstat(path, &st) == 0;
+	return lstat(path, &st) == 0;
 }
 
-/* A stage that a crash left half filled is nobody's data.  One that is whole may be the old data,
- * when the crash came after the swap: that is left to people. */
+/* ${n} tells folders of one second apart. */
+static char *
+name_beside(const struct restore *rs, const char *what, const char *when, int n)
+{
+	return n == 0 ? mem_format("%s.%s-%s", rs->data, what, when)
+		      : mem_format("%s.%s-%s.%d", rs->data, what, when, n);
+}
+
+/* What a restore that was cut short has left at ${path}. */
 static int
-remove_unfinished(const struct restore *rs)
+tidy_one(const struct restore *rs, const char *path, const char *when)
+{
+	CLEANUP_FREE char *mark = mem_format("%s/" RESTORE_UNFINISHED, path);
+	CLEANUP_FREE char *kept = name_beside(rs, "before-restore", when, 0);
+
+	if (mark == NULL || kept == NULL)
+		return ctl_fail_nomem();
+	if (is_there(mark))
+		return files_remove_tree(path) < 0 ? fail_at(path) : 0;
+	if (renameat2(AT_FDCWD, path, AT_FDCWD, kept, RENAME_NOREPLACE) < 0)
+		return fail_at(path);
+	(void)ctl_fail("the data from before an interrupted restore is in %s", kept);
+	return 0;
+}
+
+static int
+tidy(const struct restore *rs)
 {
 	CLEANUP_FREE char *parent = above(rs->data);
+	CLEANUP_FREE char *mark = mem_format("%s/" RESTORE_UNFINISHED, rs->data);
 	CLEANUP_FREE char *start = mem_format("%s.restoring-", strrchr(rs->data, '/') + 1);
-	DIR *d = parent != NULL && start != NULL ? opendir(parent) : NULL;
+	DIR *d = parent != NULL && start != NULL && mark != NULL ? opendir(parent) : NULL;
 	const struct dirent *e;
 	int r = d != NULL ? 0 : fail_at(rs->data);
 
+	/* Of data that is in its place: it must not look like a stage when it is swapped out. */
+	if (r == 0 && is_there(mark) && (unlink(mark) < 0 || files_sync_folder(rs->data) < 0))
+		r = fail_at(mark);
 	while (r == 0 && (e = readdir(d)) != NULL) {
-		CLEANUP_FREE char *path = NULL;
+		CLEANUP_FREE char *path = mem_format("%s/%s", parent, e->d_name);
 
-		if (strncmp(e->d_name, start, strlen(start)) != 0)
-			continue;
-		path = mem_format("%s/%s", parent, e->d_name);
 		if (path == NULL)
 			r = ctl_fail_nomem();
-		else if (!is_unfinished(path))
-			(void)ctl_fail(
-			    "%s was left by a restore that was interrupted; it is not "
-			    "used, and may be the data from before it",
-			    path);
-		else if (files_remove_tree(path) < 0)
-			r = fail_at(path);
+		else if (strncmp(e->d_name, start, strlen(start)) == 0)
+			r = tidy_one(rs, path, e->d_name + strlen(start));
 	}
 	if (d != NULL)
 		(void)closedir(d);
@@ -121,28 +139,35 @@ check_room(const struct restore *rs)
 	    parent, have_text, need_text);
 }
 
+static int
+choose_names(struct restore *rs, const char *when)
+{
+	for (int n = 0;; n++) {
+		free(rs->stage);
+		free(rs->kept);
+		rs->stage = name_beside(rs, "restoring", when, n);
+		rs->kept = name_beside(rs, "before-restore", when, n);
+		if (rs->stage == NULL || rs->kept == NULL)
+			return ctl_fail_nomem();
+		if (!is_there(rs->stage) && !is_there(rs->kept))
+			return 0;
+	}
+}
+
 int
 restore_plan(struct restore *rs)
 {
 	time_t now = (time_t)(clock_wall_ms() / 1000);
 	struct tm tm;
-	char at[32];
-	struct stat st;
+	char when[32];
 	int r;
 
 	(void)gmtime_r(&now, &tm);
-	(void)strftime(at, sizeof(at), "%Y%m%dT%H%M%SZ", &tm);
+	(void)strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
 	r = find_data(rs);
 	if (r == 0)
 		r = check_room(rs);
-	if (r == 0)
-		r = remove_unfinished(rs);
-	if (r != 0)
-		return r;
-	rs->stage = mem_format("%s.restoring-%s", rs->data, at);
-	rs->kept = lstat(rs->data, &st) == 0 ? mem_format("%s.before-restore-%s", rs->data, at)
-					     : NULL;
-	return rs->stage != NULL ? 0 : ctl_fail_nomem();
+	return r == 0 ? choose_names(rs, when) : r;
 }
 
 /* ---- filling the stage ---- */
@@ -159,7 +184,7 @@ make_folder(const struct restore *rs, const char *path)
 	CLEANUP(io_closep) int fd = -1;
 
 	if (mkdir(path, 0700) < 0)
-		return errno == EEXIST ? 0 : fail_at(path);
+		return fail_at(path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 || give(rs, fd) < 0 ? fail_at(path) : 0;
 }
@@ -169,8 +194,8 @@ static int
 stage_file(const struct restore *rs, int stage, const struct manifest_file *f)
 {
 	CLEANUP(io_closep)
-	int to =
-	    openat(stage, f->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int to = openat(
+	    stage, f->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	char why[FILES_WHY_SIZE];
 	struct file_facts facts;
 	int r;
@@ -185,7 +210,7 @@ stage_file(const struct restore *rs, int stage, const struct manifest_file *f)
 	return 0;
 }
 
-/* The folder of a run with its files, which follow one another in the manifest. */
+/* Both files of a run lie in one. */
 static int
 stage_run_folder(const struct restore *rs, const char *path)
 {
@@ -194,7 +219,7 @@ stage_run_folder(const struct restore *rs, const char *path)
 	if (folder == NULL)
 		return ctl_fail_nomem();
 	*strrchr(folder, '/') = '\0';
-	return make_folder(rs, folder);
+	return is_there(folder) ? 0 : make_folder(rs, folder);
 }
 
 static int
@@ -281,8 +306,10 @@ restore_stage(struct restore *rs)
 {
 	CLEANUP(io_closep) int stage = -1, mark = -1;
 	struct lock_holder who;
-	int r = make_folder(rs, rs->stage);
+	int r = tidy(rs);
 
+	if (r == 0)
+		r = make_folder(rs, rs->stage);
 	if (r != 0)
 		return r;
 	stage = open(rs->stage, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -296,26 +323,19 @@ restore_stage(struct restore *rs)
 		return fail_at(rs->stage);
 	r = fill_stage(rs, stage);
 	CRASH_POINT("restore_filled");
-	if (r == 0 && (unlinkat(stage, RESTORE_UNFINISHED, 0) < 0 || fsync(stage) < 0))
-		r = fail_at(rs->stage);
 	if (r != 0)
 		(void)files_remove_tree(rs->stage);
-	CRASH_POINT("restore_staged");
 	return r;
 }
 
 /* ---- the swap ---- */
 
 static int
-swap_folders(const struct restore *rs)
+swap_folders(const struct restore *rs, int is_old)
 {
-	int rc;
+	unsigned flags = is_old ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 
-	if (rs->kept == NULL)
-		rc = renameat2(AT_FDCWD, rs->stage, AT_FDCWD, rs->data, RENAME_NOREPLACE);
-	else
-		rc = renameat2(AT_FDCWD, rs->stage, AT_FDCWD, rs->data, RENAME_EXCHANGE);
-	if (rc == 0)
+	if (renameat2(AT_FDCWD, rs->stage, AT_FDCWD, rs->data, flags) == 0)
 		return 0;
 	switch (errno) {
 	case EBUSY:
@@ -332,11 +352,29 @@ swap_folders(const struct restore *rs)
 	}
 }
 
+/* After the swap nothing is left but names. */
+static int
+finish(const struct restore *rs, const char *parent, int was_old)
+{
+	CLEANUP_FREE char *mark = mem_format("%s/" RESTORE_UNFINISHED, rs->data);
+
+	if (mark == NULL)
+		return ctl_fail_nomem();
+	if (was_old && renameat2(AT_FDCWD, rs->stage, AT_FDCWD, rs->kept, RENAME_NOREPLACE) < 0)
+		return ctl_fail("the old data is in %s: it cannot be renamed (%s)", rs->stage,
+		    strerror(errno));
+	CRASH_POINT("restore_renamed");
+	if (files_sync_folder(parent) < 0)
+		return fail_at(parent);
+	return unlink(mark) < 0 || files_sync_folder(rs->data) < 0 ? fail_at(mark) : 0;
+}
+
 int
 restore_swap(struct restore *rs)
 {
 	CLEANUP_FREE char *parent = above(rs->data);
-	int r = parent != NULL ? swap_folders(rs) : ctl_fail_nomem();
+	int is_old = is_there(rs->data);
+	int r = parent != NULL ? swap_folders(rs, is_old) : ctl_fail_nomem();
 
 	if (r != 0) {
 		(void)files_remove_tree(rs->stage);
@@ -345,10 +383,8 @@ restore_swap(struct restore *rs)
 	CRASH_POINT("restore_swapped");
 	if (files_sync_folder(parent) < 0)
 		return fail_at(parent);
-	if (rs->kept != NULL &&
-	    renameat2(AT_FDCWD, rs->stage, AT_FDCWD, rs->kept, RENAME_NOREPLACE) < 0)
-		return ctl_fail("the old data is in %s: it cannot be renamed (%s)", rs->stage,
-		    strerror(errno));
-	CRASH_POINT("restore_renamed");
-	return files_sync_folder(parent) < 0 ? fail_at(parent) : 0;
+	r = finish(rs, parent, is_old);
+	if (!is_old)
+		rs->kept = mem_free(rs->kept);
+	return r;
 }

@@ -13,7 +13,8 @@
 #include "cmd/anvilctl/progress.h"
 #include "lib/config/config.h"
 
-/* In a folder that is being filled: it is nothing yet. */
+/* In a folder that is on its way to become data_dir, and for a moment after.  Beside data_dir, with
+ * it: a stage, nobody's data; without it: the old data, which a crash kept from its new name. */
 #define RESTORE_UNFINISHED "restore.unfinished"
 
 struct restore {
@@ -28,16 +29,16 @@ struct restore {
 	struct locks locks;
 	char *data;  /* Owned.  data_dir, links resolved.         */
 	char *stage; /* Owned.  Beside it.                         */
-	char *kept;  /* Owned.  Where the old data goes; NULL: there is none. */
+	char *kept;  /* Owned.  Where the old data goes; NULL in the end: there was none. */
 };
 
 /* Functions below: 0 or a status, explained. */
 
 /* Everything that the backup says of itself, without changing anything. */
 int restore_verify(struct restore *rs);
-/* Names the folders, and removes what an earlier restore has left unfinished. */
+/* Names the folders, when there is room for them. */
 int restore_plan(struct restore *rs);
-/* Fills the stage and swaps it in. */
+/* Under the locks: tidies up what an earlier restore has left, fills the stage, swaps it in. */
 int restore_stage(struct restore *rs);
 int restore_swap(struct restore *rs);
 
