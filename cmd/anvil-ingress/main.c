@@ -126,15 +126,16 @@ read_config(struct proc *p)
 }
 
 static int
-check(const char *store)
+check(const struct actor_place *place)
 {
-	CLEANUP_FREE char *why = NULL;
-	int r = store_check(&index_store, store, &why);
+	const struct actor_store_check what = { .program = "anvil-ingress",
+		.store = place->address,
+		.path = place->store_path,
+		.lock_path = place->lock_path,
+		.more = "",
+		.look = index_inspect };
 
-	(void)printf("{\"store\":\"ingress\",\"ok\":%s}\n", r == 0 ? "true" : "false");
-	if (r < 0)
-		(void)fprintf(stderr, "anvil-ingress: %s\n", why != NULL ? why : err_text(r));
-	return r < 0;
+	return actor_check_store(&what);
 }
 
 int
@@ -158,7 +159,7 @@ main(int argc, char *argv[])
 	if (proc_wants_check(p)) {
 		(void)config_free(c);
 		(void)proc_free(p);
-		return check(store);
+		return check(&place);
 	}
 	in = ingress_new(p, c, nlisten, keys_fd);
 	if (in == NULL)

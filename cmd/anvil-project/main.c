@@ -94,20 +94,22 @@ print_projects(const char *path, struct buf *out)
 }
 
 static int
-check(const char *path)
+check(const struct actor_place *place)
 {
-	CLEANUP(buf_done) struct buf projects = BUF_INIT;
-	CLEANUP_FREE char *why = NULL;
-	int r = store_check(&ledger_store, path, &why);
+	CLEANUP(buf_done) struct buf more = BUF_INIT;
+	struct actor_store_check what = { .program = "anvil-project",
+		.store = place->address,
+		.path = place->store_path,
+		.lock_path = place->lock_path,
+		.look = ledger_inspect };
+	int r = 0;
 
-	if (r == 0 && access(path, F_OK) == 0)
-		r = print_projects(path, &projects);
-	(void)printf("{\"store\":\"project\",\"version\":\"%s\",\"ok\":%s,\"projects\":[%s]}\n",
-	    base_version(), r == 0 ? "true" : "false",
-	    projects.len != 0 ? (const char *)buf_cstr(&projects) : "");
-	if (r < 0)
-		(void)fprintf(stderr, "anvil-project: %s\n", why != NULL ? why : err_text(r));
-	return r < 0;
+	buf_add_str(&more, ",\"projects\":[");
+	if (access(place->store_path, F_OK) == 0)
+		r = print_projects(place->store_path, &more);
+	buf_add_byte(&more, ']');
+	what.more = buf_cstr(&more) != NULL ? (const char *)more.data : "";
+	return actor_check_store(&what) | (r < 0);
 }
 
 static struct config *
@@ -142,7 +144,7 @@ main(int argc, char *argv[])
 		proc_die(p, "out of memory");
 	if (proc_wants_check(p)) {
 		(void)proc_free(p);
-		return check(store);
+		return check(&place);
 	}
 	a = proc_actor(p, &desc, &place, c->data_dir);
 	s = shard_new(a, number);

@@ -2,6 +2,7 @@
  * the master keys and the run slots.  Opens supervisor.db and nothing else. */
 #include <stdio.h>
 
+#include "cmd/anvild/check.h"
 #include "cmd/anvild/options.h"
 #include "cmd/anvild/startup.h"
 #include "cmd/anvild/supervisor.h"
@@ -24,13 +25,15 @@ static int
 check_store(const struct supervisor *s)
 {
 	CLEANUP_FREE char *path = mem_format("%s/supervisor.db", s->config->data_dir);
-	CLEANUP_FREE char *why = NULL;
-	int r = path != NULL ? store_check(&supervisor_store, path, &why) : E_NOMEM;
+	CLEANUP_FREE char *lock = mem_format("%s/supervisor.db.lock", s->config->data_dir);
+	const struct actor_store_check what = { .program = "anvild",
+		.store = "supervisor",
+		.path = path,
+		.lock_path = lock,
+		.more = "",
+		.look = supervisor_look };
 
-	(void)printf("{\"store\":\"supervisor\",\"ok\":%s}\n", r == 0 ? "true" : "false");
-	if (r < 0)
-		(void)fprintf(stderr, "anvild: %s\n", why != NULL ? why : err_text(r));
-	return r < 0;
+	return path != NULL && lock != NULL ? actor_check_store(&what) : 1;
 }
 
 static int

@@ -1,11 +1,18 @@
 /* lib/actor/check.c -- actor.check: reading on a worker, then a turn for the rest. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "gen/actor.h"
 #include "lib/actor/check.h"
 #include "lib/actor/inside.h"
 #include "lib/actor/worker.h"
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
+#include "lib/base/io.h"
+#include "lib/base/json_text.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
@@ -158,4 +165,68 @@ actor_check(struct actor *a, struct turn *t, const struct actor_check_params *pa
 		(void)check_free(k);
 	}
 	return TURN_PARKED;
+}
+
+/* ---- without an actor ---- */
+
+#define EXIT_LOCKED 75
+
+static void
+add_member(struct buf *out, const char *name, const char *text)
+{
+	buf_printf(out, "\"%s\":", name);
+	json_text_string(out, text, strlen(text));
+}
+
+static void
+print_problems(const struct actor_store_check *what, const struct store_problems *found)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT;
+
+	buf_printf(&out, "{\"store\":\"%s\",\"version\":\"%s\",\"ok\":%s,\"problems\":[",
+	    what->store, base_version(), found->n == 0 ? "true" : "false");
+	for (size_t i = 0; i < found->n; i++) {
+		const struct store_problem *p = &found->rows[i];
+
+		buf_add_str(&out, i > 0 ? ",{" : "{");
+		add_member(&out, "code", p->code);
+		buf_add_byte(&out, ',');
+		add_member(&out, "subject", p->subject);
+		buf_add_byte(&out, ',');
+		add_member(&out, "text", p->text);
+		buf_printf(&out, ",\"mendable\":%s}", p->mendable ? "true" : "false");
+		(void)fprintf(
+		    stderr, "%s: %s %s (%s)\n", what->program, p->subject, p->text, p->code);
+	}
+	buf_printf(&out, "]%s}", what->more);
+	(void)printf("%s\n", buf_cstr(&out) != NULL ? (const char *)out.data : "{}");
+}
+
+static int
+lock_store(const char *lock_path, int *ret_fd)
+{
+	int r = io_lock_file(AT_FDCWD, lock_path, ret_fd);
+
+	/* A disk that is full, or may not be written, keeps nobody from reading. */
+	return r == E_LOCKED ? r : 0;
+}
+
+int
+actor_check_store(const struct actor_store_check *what)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new();
+	struct store_problems found = { .arena = arena };
+	CLEANUP(io_closep) int lock = -1;
+	int r = arena != NULL ? 0 : E_NOMEM;
+
+	if (r == 0 && access(what->path, F_OK) == 0)
+		r = lock_store(what->lock_path, &lock);
+	if (r == 0)
+		r = what->look(what->path, clock_wall_ms(), &found);
+	if (r < 0) {
+		(void)fprintf(stderr, "%s: %s: %s\n", what->program, what->path, err_text(r));
+		return r == E_LOCKED ? EXIT_LOCKED : 1;
+	}
+	print_problems(what, &found);
+	return found.n != 0;
 }

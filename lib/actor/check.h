@@ -26,4 +26,15 @@ struct actor_check {
 	int (*mend)(void *ctx, struct turn *t, struct store_problem *p);
 };
 
+/* The form --check of a program: looks at the store in ${path} while nobody has it, which
+ * ${lock_path} says, and prints one JSON object, {"store", "version", "ok", "problems": [{code,
+ * subject, text, mendable}]}, with ${more} (",\"projects\":[...]", or "") behind it; what is wrong
+ * goes to standard error as well, a line each that begins with ${program}.  The exit status: 0, 1
+ * when something is wrong, 75 when an actor has it open. */
+struct actor_store_check {
+	const char *program, *store, *path, *lock_path, *more;
+	int (*look)(const char *place, int64_t now_ms, struct store_problems *ret);
+};
+int actor_check_store(const struct actor_store_check *what);
+
 #endif

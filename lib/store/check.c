@@ -172,9 +172,11 @@ store_check_whole(struct store *s, struct store_problems *ret)
 	OBJ_CHECK(s, STORE_MAGIC);
 	s->until_us = INT64_MAX;
 	have = store_version(s);
-	if (have != want) {
+	/* An older one is brought up to date by whoever opens it. */
+	if (have > want) {
 		r = store_problem_say(ret, "schema", "store", 0,
-		    "has schema %lld instead of %lld", (long long)have, (long long)want);
+		    "has schema %lld, and this program knows %lld: it was written by a newer anvil",
+		    (long long)have, (long long)want);
 		if (r < 0)
 			return r;
 	}

@@ -54,7 +54,7 @@ struct store_rule {
 int store_check_rules(struct store *s, const struct store_rule *rules, size_t nrules,
     int64_t now_ms, struct store_problems *ret);
 
-/* Schema at the version, integrity, foreign keys; a row that breaks a CHECK is named by its
+/* Schema no newer than ours, integrity, foreign keys; a row that breaks a CHECK is named by its
  * table alone, hence not said when ${ret} has problems of rows already.  What cannot be read
  * is a problem, not an error.  0 or E_NOMEM. */
 int store_check_whole(struct store *s, struct store_problems *ret);
