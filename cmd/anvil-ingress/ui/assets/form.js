@@ -20,7 +20,7 @@ export class Field {
 			'aria-describedby': `${id}-help ${id}-error` });
 		this.input.addEventListener('input', () => this.setError(''));
 		this.node = h('div', { class: 'field' },
-			h('label', { for: id }, label, options.optional &&
+			h('div', {}, h('label', { for: id }, label), options.optional &&
 				h('span', { class: 'optional', 'aria-hidden': 'true' }, ' optional')),
 			this.input, options.beside, this.#help, this.#error);
 	}
