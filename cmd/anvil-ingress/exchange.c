@@ -11,6 +11,10 @@
 
 #define JSON_DEPTH_MAX 64
 
+static const char outage_text[] = "The store of this server is out of order, and nothing was "
+				  "done; runs go on. Its operator learns the cause and the "
+				  "remedy from `anvilctl health`.";
+
 struct exchange *
 exchange_new(struct ingress *in, struct http_req *req)
 {
@@ -64,7 +68,8 @@ exchange_fail(struct exchange *x, int err)
 	case E_FULL:
 	case E_CORRUPT:
 		x->in->storage_lost = clock_mono();
-		answer_error(x, HTTP_CODE_STORAGE_UNAVAILABLE);
+		answer_error_text(x, HTTP_CODE_STORAGE_UNAVAILABLE,
+		    actor_outage(x->in->actor) != NULL ? outage_text : NULL);
 		break;
 	default: answer_error(x, HTTP_CODE_INTERNAL_ERROR);
 	}

@@ -198,6 +198,19 @@ state_of(const struct health *h, const struct seen *s, int64_t age_ms)
 	return fresh || !s->ever ? HTTP_HEALTH_STATE_UP : HTTP_HEALTH_STATE_DOWN;
 }
 
+static struct http_health_actor
+ingress_itself(const struct ingress *in, unsigned *reasons)
+{
+	int outage = actor_outage(in->actor) != NULL;
+
+	if (outage)
+		*reasons |= 1u << HTTP_HEALTH_REASON_ACTOR_FAILING |
+		    1u << HTTP_HEALTH_REASON_STORAGE_UNAVAILABLE;
+	return (struct http_health_actor) { .address = "ingress",
+		.state = outage ? HTTP_HEALTH_STATE_FAILING : HTTP_HEALTH_STATE_UP,
+		.has_age_ms = 1 };
+}
+
 static size_t
 list_actors(const struct health *h, struct http_health_actor *out, unsigned *reasons)
 {
@@ -218,9 +231,7 @@ list_actors(const struct health *h, struct http_health_actor *out, unsigned *rea
 			.has_age_ms = s->ever,
 			.age_ms = age_ms };
 		if (i == 0)
-			out[n++] = (struct http_health_actor) { .address = "ingress",
-				.state = HTTP_HEALTH_STATE_UP,
-				.has_age_ms = 1 };
+			out[n++] = ingress_itself(h->in, reasons);
 	}
 	return n;
 }

@@ -65,6 +65,9 @@ struct actor_desc {
 	const struct actor_backup *backup;
 	/* How actor.check looks at its store; NULL: by what SQLite says alone. */
 	const struct actor_check *checks;
+	/* Its store is the only place where what it knows is kept: one that has been in use and is
+	 * not there is damage, and no new one is made. */
+	int store_is_truth;
 	/* Its store is not what others rest on: when a commit's outcome is unknown, or the store
 	 * cannot be opened any more, it goes on, every turn that needs the store is E_STORAGE,
 	 * and the store is opened anew as soon as that can be done; on_store_back is told. */

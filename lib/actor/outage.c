@@ -12,6 +12,7 @@
 #include "lib/base/mem.h"
 
 #define LOOK_MS 2000
+#define LOOKS   30 /* until damage is looked at again: it may have been read wrong */
 
 /* What was found damaged stays so until somebody puts other files there. */
 struct identity {
@@ -27,6 +28,7 @@ struct outage {
 	int err;
 	char *why; /* Owned.  For people. */
 	struct identity seen;
+	int nlooks; /* since it was found */
 };
 
 static void
@@ -48,6 +50,33 @@ identify(const char *path, struct identity *ret)
 }
 
 /* ---- opening ---- */
+
+/* Who holds the lock for the first time has no store yet; ever after, one that is empty or gone
+ * has lost what was in it, and must not be taken for a new one. */
+static int
+check_there(const struct actor *a, char **ret_why)
+{
+	struct stat st;
+	char made;
+	int there = stat(a->store_path, &st) == 0;
+
+	if ((there && st.st_size != 0) || (!there && !a->desc->store_is_truth) ||
+	    a->lock_fd < 0 || pread(a->lock_fd, &made, 1, 0) != 1)
+		return 0;
+	*ret_why = mem_format("%s is %s, though it has been in use (to begin anew without what "
+			      "was in it, remove %s.lock as well)",
+	    a->store_path, there ? "empty" : "gone", a->store_path);
+	return E_CORRUPT;
+}
+
+static void
+note_made(const struct actor *a)
+{
+	char made;
+
+	if (a->lock_fd >= 0 && pread(a->lock_fd, &made, 1, 0) == 0)
+		(void)io_write_all(a->lock_fd, "made\n", 5);
+}
 
 /* A store that was found damaged by an earlier process is looked at as a whole before it
  * serves again: what it came upon may be read by nobody for a long time. */
@@ -84,16 +113,21 @@ int
 outage_open(const struct actor *a, struct store **ret, char **ret_why)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
-	int r = check_marked(a, ret_why);
+	int r = check_there(a, ret_why);
 
-	if (r < 0)
-		return r;
-	r = store_open(a->desc->store, a->store_path, &s, ret_why);
+	if (r == 0 && a->desc->store->sync == STORE_SYNC_FULL)
+		r = store_look_at_log(a->store_path, ret_why);
+	if (r == 0)
+		r = check_marked(a, ret_why);
+	if (r == 0)
+		r = store_open(a->desc->store, a->store_path, &s, ret_why);
 	if (r == 0)
 		r = is_writable(s, a->store_path, ret_why);
-	if (r == 0)
-		*ret = TAKE_PTR(s);
-	return r;
+	if (r < 0)
+		return r;
+	note_made(a);
+	*ret = TAKE_PTR(s);
+	return 0;
 }
 
 /* ---- being out of service ---- */
@@ -132,6 +166,7 @@ set(struct actor *a, int err, char *why)
 	struct outage *o = a->outage;
 
 	identify(a->store_path, &o->seen);
+	o->nlooks = 0;
 	/* What it was, and still is, was told before. */
 	if (o->err != err)
 		tell(a, err, why);
@@ -207,7 +242,8 @@ outage_on_timer(evutil_socket_t fd, short what, void *arg)
 	if (a->outage == NULL || a->draining || a->stopping)
 		return;
 	identify(a->store_path, &now);
-	if (a->outage->err == E_CORRUPT && memcmp(&now, &a->outage->seen, sizeof(now)) == 0) {
+	if (a->outage->err == E_CORRUPT && ++a->outage->nlooks < LOOKS &&
+	    memcmp(&now, &a->outage->seen, sizeof(now)) == 0) {
 		look_again(a);
 		return;
 	}
@@ -263,6 +299,8 @@ mark(const struct actor *a)
 	CLEANUP_FREE char *path = mem_format("%s.damaged", a->store_path);
 	const char *why = store_error(a->store);
 
+	if (*why == '\0')
+		why = err_text(E_CORRUPT);
 	tell(a, E_CORRUPT, why);
 	if (path != NULL)
 		(void)io_write_file(AT_FDCWD, path, why, strlen(why), 0600);

@@ -13,6 +13,7 @@
 
 #include "lib/base/base.h"
 #include "lib/store/batch.h"
+#include "lib/store/log.h"
 #include "lib/store/check.h"
 #include "lib/store/copy.h"
 #include "lib/store/stmt.h"
