@@ -216,6 +216,29 @@ system_start(struct system *s, const char *sandbox, int slots)
 	log_in(s);
 }
 
+void
+system_cut(struct system *s)
+{
+	static const char *const actors[] = { "ingress", "project/0", "project/1" };
+	pid_t pids[ARRAY_LEN(actors)];
+
+	for (size_t i = 0; i < ARRAY_LEN(actors); i++)
+		pids[i] = system_pid(s, actors[i]);
+	(void)kill(s->pid, SIGKILL);
+	for (size_t i = 0; i < ARRAY_LEN(actors); i++)
+		if (pids[i] > 0)
+			(void)kill(pids[i], SIGKILL);
+	(void)waitpid(s->pid, NULL, 0);
+	web_close(&s->web);
+}
+
+void
+system_again(struct system *s)
+{
+	spawn_anvild(s);
+	(void)web_open(&s->web, s->port);
+}
+
 static void
 remove_tree(const char *dir, const char *name)
 {

@@ -27,6 +27,10 @@ struct system {
 void system_prepare(struct system *s);
 /* Starts anvild with two shards, waits until it is well, makes a user and logs in. */
 void system_start(struct system *s, const char *sandbox, int slots);
+/* Everything ends at once, as by a power cut; the stores stay. */
+void system_cut(struct system *s);
+/* Starts anvild once more, and waits for nothing. */
+void system_again(struct system *s);
 /* Ends anvild and every run, and removes its stores. */
 void system_stop(struct system *s);
 /* Removes the scratch directory. */
