@@ -404,7 +404,10 @@ lose_work(struct job *j, struct desk *d)
 	struct entry *e = (struct entry *)j;
 	int err = d->record != NULL ? record_lose(d->record, e->text, e->now_ms) : 0;
 
-	return err < 0 ? err : 0;
+	if (err < 0)
+		return err;
+	(void)record_reserve_drop(d->dir);
+	return 0;
 }
 
 void

@@ -282,8 +282,10 @@ conclude_work(struct job *j, struct desk *d)
 	CRASH_POINT("serve_concluded");
 	if (err < 0)
 		return err;
-	if (c == RECORD_CONCLUDED)
+	if (c == RECORD_CONCLUDED) {
+		(void)record_reserve_drop(d->dir);
 		return put_end(q, d);
+	}
 	q->answer.end.kind = RUN_CONCLUDE_NEWER_EPOCH;
 	return 0;
 }

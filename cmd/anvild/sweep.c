@@ -1,5 +1,6 @@
 #include "cmd/anvild/sweep.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -44,8 +45,11 @@ struct job {
 	char name[64];        /* storage of a name that is not constant     */
 	char run_id[ID_SIZE]; /* "": nothing to note when it is done         */
 	int kills;            /* first what a killed run left running       */
+	int all;              /* `parent` holds runs: what is left of each  */
 	int failed;
 };
+
+static const char *const leftovers[] = { "ws", "tmp", "home" };
 
 static void
 job_free(struct job *j)
@@ -54,12 +58,59 @@ job_free(struct job *j)
 	free(j);
 }
 
+static int
+has_leftovers(int dir)
+{
+	for (size_t i = 0; i < ARRAY_LEN(leftovers); i++)
+		if (faccessat(dir, leftovers[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			return 1;
+	return 0;
+}
+
+/* Whoever is at work in ${name} holds its lock. */
+static int
+sweep_one(int runs, const char *name)
+{
+	CLEANUP(io_closep) int dir = io_open_dir(runs, name);
+	CLEANUP(io_closep) int lock = -1;
+	int r = 0;
+
+	if (dir < 0 || !has_leftovers(dir) || io_lock_file(dir, "lock", &lock) < 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(leftovers); i++) {
+		int one = sandbox_remove_tree(dir, leftovers[i]);
+
+		r = one < 0 ? one : r;
+	}
+	return r;
+}
+
+static void
+sweep_all(struct job *j)
+{
+	DIR *runs = opendir(j->parent);
+	struct dirent *e;
+
+	while (runs != NULL && (e = readdir(runs)) != NULL) {
+		int r = id_check(ID_RUN, e->d_name) ? sweep_one(dirfd(runs), e->d_name) : 0;
+
+		j->failed = r < 0 ? r : j->failed;
+	}
+	if (runs != NULL)
+		(void)closedir(runs);
+}
+
 static void
 job_work(void *arg)
 {
 	struct job *j = arg;
-	CLEANUP(io_closep) int dir = io_open_dir(AT_FDCWD, j->parent);
+	CLEANUP(io_closep) int dir = -1;
 
+	if (j->all) {
+		sweep_all(j);
+		return;
+	}
+	dir = io_open_dir(AT_FDCWD, j->parent);
 	/* What still runs would go on writing. */
 	for (int i = 0; i < KILL_TRIES && j->kills && sandbox_sweep() != 0; i++)
 		(void)poll(NULL, 0, KILL_AGAIN_MS);
@@ -111,7 +162,7 @@ remove_later(struct sweep *w, struct job *j)
 {
 	j->sweep = w;
 	w->njobs++;
-	/* Without room in the queue it stays for the next look. */
+	/* Without room in the queue it stays for the next look at all of them. */
 	if (j->parent == NULL || actor_work(w->sup->actor, job_work, job_done, j) < 0) {
 		w->njobs--;
 		job_free(j);
@@ -132,9 +183,7 @@ sweep_leftovers(struct sweep *w, const char *run_id)
 	if (j == NULL)
 		return;
 	j->parent = mem_format("%s/runs/%s", w->sup->config->data_dir, run_id);
-	j->names[0] = "ws";
-	j->names[1] = "tmp";
-	j->names[2] = "home";
+	memcpy(j->names, leftovers, sizeof(leftovers));
 	j->kills = 1;
 	remove_later(w, j);
 }
@@ -260,6 +309,20 @@ retention_turn(void *arg, struct turn *t)
 	return r;
 }
 
+/* A supervisor may have died between the end of a run and the removal. */
+static void
+sweep_forgotten(struct sweep *w)
+{
+	struct job *j = mem_calloc(1, sizeof(*j));
+
+	if (j == NULL)
+		return;
+	j->parent = mem_format("%s/runs", w->sup->config->data_dir);
+	j->names[0] = "runs";
+	j->all = 1;
+	remove_later(w, j);
+}
+
 static void
 on_retention(void *arg)
 {
@@ -267,6 +330,7 @@ on_retention(void *arg)
 
 	if (w->njobs == 0)
 		(void)actor_turn(w->sup->actor, 0, retention_turn, w);
+	sweep_forgotten(w);
 	(void)actor_timer_set(w->retention, SWEEP_RETENTION_MS);
 }
 
