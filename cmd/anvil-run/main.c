@@ -10,18 +10,20 @@
 #include <sys/resource.h>
 
 #include "cmd/anvil-run/check.h"
+#include "cmd/anvil-run/copy.h"
 #include "cmd/anvil-run/run.h"
 #include "cmd/anvil-run/setup.h"
 #include "lib/base/crash.h"
 #include "lib/base/id.h"
 
 static const struct proc_option options[] = {
-	{ "RUN_ID", NULL, "the run; not with --check-all", 0 },
+	{ "RUN_ID", NULL, "the run; not with --copy or --check-all", 0 },
 	{ "--project", "PRJ", "its project", 0 },
 	{ "--shard", "N", "number of the shard that has the project", 0 },
 	{ "--spawn", "SPAWN_ID", "names this process in its claim", 0 },
 	{ "--serve", NULL, "answers for a run that has ended", 0 },
 	{ "--check-all", NULL, "looks at the records of runs that nobody has open", 0 },
+	{ "--copy", "FOLDER", "copies the records of runs that nobody has open", 0 },
 };
 static const struct proc_role role = { "anvil-run", "one run, from claim to settlement",
 	options, ARRAY_LEN(options), 1 };
@@ -47,7 +49,7 @@ executes(int argc, char *argv[])
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--check") == 0 || strcmp(argv[i], "--serve") == 0 ||
-		    strcmp(argv[i], "--check-all") == 0)
+		    strcmp(argv[i], "--copy") == 0 || strcmp(argv[i], "--check-all") == 0)
 			return 0;
 		spawn |= strcmp(argv[i], "--spawn") == 0;
 	}
@@ -81,6 +83,8 @@ main(int argc, char *argv[])
 		return EXIT_NOT_CLAIMED;
 	CRASH_POINT("run_begun");
 	p = proc_start(&role, argc, argv);
+	if (proc_option(p, "--copy") != NULL)
+		return copy_runs(p);
 	if (proc_option(p, "--check-all") != NULL)
 		return check_runs(p);
 	serving = proc_option(p, "--serve") != NULL;

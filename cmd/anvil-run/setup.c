@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmd/anvil-run/check.h"
+#include "cmd/anvil-run/copy.h"
 #include "cmd/anvil-run/phases.h"
 #include "gen/run.h"
 #include "lib/base/crash.h"
@@ -176,6 +177,7 @@ static const struct actor_desc desc = { .role = ROLE_RUN,
 	.methods = run_methods,
 	.nmethods = &run_methods_count,
 	.document = run_document,
+	.backup = &run_backup,
 	.checks = &run_checks,
 	.nworkers = 1,
 	.inspect = on_inspect,
@@ -187,6 +189,7 @@ static const struct actor_desc serve_desc = { .role = ROLE_RUN,
 	.methods = run_methods,
 	.nmethods = &run_methods_count,
 	.document = run_document,
+	.backup = &run_backup,
 	.checks = &run_checks,
 	.nworkers = 1,
 	.says_ready = 1,
