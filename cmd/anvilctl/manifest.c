@@ -1,9 +1,10 @@
 #include "cmd/anvilctl/manifest.h"
 
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "lib/base/base.h"
 #include "lib/base/clock.h"
