@@ -85,6 +85,10 @@ _anvilctl_names() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
+	backup | restore)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return
+		;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$names" -- "$cur")
 }
