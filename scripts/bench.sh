@@ -33,7 +33,7 @@ run() {
 machine="$(nproc) cores, $(awk '/MemTotal/ { printf "%d GiB", $2 / 1048576 + 0.5 }' /proc/meminfo), \
 $(uname -sr), $(git rev-parse --short HEAD 2>/dev/null || cat proto/VERSION)"
 echo "$machine"
-for bench in run accept deliver output watch rpc idle queue http record_log; do
+for bench in run accept deliver output watch rpc idle queue recover http record_log; do
 	run "$bench" "$ANVIL_BUILD/test/bench/bench_$bench"
 	case $bench in
 	accept | deliver)
