@@ -26,7 +26,8 @@ help(FILE *out)
 	    "  -h, --help         this text\n"
 	    "  -V, --version      the version\n"
 	    "\n"
-	    "SIGHUP re-reads the configuration; SIGTERM and SIGINT stop in an orderly way.\n"
+	    "SIGHUP re-reads the configuration; SIGTERM and SIGINT stop in an orderly way, a\n"
+	    "second one ends running builds too, a third one waits for nobody.\n"
 	    "Exit status: 0 stopped in order, 1 could not start or failed, 2 usage.\n"
 	    "See anvild(8), anvil.yml(5), anvilctl(1).\n");
 }
