@@ -278,6 +278,85 @@ draining_starts_nothing_and_resuming_starts_all(void **state)
 	(void)wait_process(t, run, 0, NULL);
 }
 
+static int
+has_reason(const struct test *t, const char *reason)
+{
+	json_t *health = super_ask(&t->g, "supervisor", "supervisor.health", "{}");
+	const json_t *each;
+	int found = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(health, "reasons"), i, each)
+		found |= strcmp(json_string_value(each), reason) == 0;
+	json_decref(health);
+	return found;
+}
+
+static void
+a_drain_lasts_through_a_kill_and_a_stop_until_it_is_ended(void **state)
+{
+	struct test *t = *state;
+	char run[ID_SIZE];
+
+	begin(t);
+	assert_false(has_reason(t, "draining"));
+	json_decref(super_ask(&t->g, "supervisor", "supervisor.drain", "{}"));
+	super_rig_kill(&t->g);
+	begin(t);
+	assert_true(has_reason(t, "draining"));
+	accept_run(t, 0, run);
+	wait_waiting(t, run);
+	super_rig_stop(&t->g);
+	begin(t);
+	wait_waiting(t, run);
+	json_decref(super_ask(&t->g, "supervisor", "supervisor.resume", "{}"));
+	(void)wait_process(t, run, 0, NULL);
+	super_rig_kill(&t->g);
+	begin(t);
+	assert_false(has_reason(t, "draining"));
+}
+
+/* What the machine is like is looked at anew; it is nobody's wish. */
+static void
+a_low_disk_is_seen_at_the_start_and_its_end_by_a_hangup(void **state)
+{
+	struct test *t = *state;
+	char run[ID_SIZE];
+
+	super_rig_configure(
+	    &t->g, "runs: {max_concurrent: 1, min_free_bytes: 1125899906842624}\n");
+	begin(t);
+	assert_true(has_reason(t, "low_disk"));
+	accept_run(t, 0, run);
+	wait_waiting(t, run);
+	super_rig_configure(&t->g, "runs: {max_concurrent: 1, min_free_bytes: 0}\n");
+	assert_int_equal(kill(t->g.pid, SIGHUP), 0);
+	(void)wait_process(t, run, 0, NULL);
+	assert_false(has_reason(t, "low_disk"));
+}
+
+static void
+a_pool_that_was_unhealthy_is_tried_by_the_next_supervisor(void **state)
+{
+	struct test *t = *state;
+	struct mono_time end = mono_add_ms(clock_mono(), WAIT_MS);
+	char run[PROJECTS][ID_SIZE];
+
+	super_rig_configure(&t->g, "runs: {max_concurrent: 3, min_free_bytes: 0}\n");
+	play_run(t, "exit 75\n");
+	begin(t);
+	for (int i = 0; i < PROJECTS; i++)
+		accept_run(t, i, run[i]);
+	/* Each is tried again after 5 s; that makes five. */
+	while (!has_reason(t, "pool_unhealthy"))
+		assert_true(clock_mono().us < end.us && usleep(20000) == 0);
+	play_run(t, NEVER_ENDS);
+	super_rig_kill(&t->g);
+	begin(t);
+	assert_false(has_reason(t, "pool_unhealthy"));
+	(void)wait_process(t, run[0], 0, NULL);
+}
+
 static void
 a_canceled_run_leaves_the_slot_queue(void **state)
 {
@@ -428,6 +507,9 @@ main(void)
 		TEST(a_run_gets_a_process_and_the_next_one_waits_for_its_slot),
 		TEST(a_program_that_cannot_claim_costs_its_run_an_attempt),
 		TEST(draining_starts_nothing_and_resuming_starts_all),
+		TEST(a_drain_lasts_through_a_kill_and_a_stop_until_it_is_ended),
+		TEST(a_low_disk_is_seen_at_the_start_and_its_end_by_a_hangup),
+		TEST(a_pool_that_was_unhealthy_is_tried_by_the_next_supervisor),
 		TEST(a_canceled_run_leaves_the_slot_queue),
 		TEST(an_abandoned_run_frees_its_slot_and_others_go_on),
 		TEST(runs_live_through_a_new_supervisor_and_their_end_is_told),
