@@ -13,6 +13,7 @@
  *	check_records.c  the records of runs that have ended, against the ledgers
  *	check_files.c    folders, mirrors and sockets, and whose they are
  *	check_fix.c      --fix
+ *	check_down.c     when anvild does not run
  */
 #ifndef CMD_ANVILCTL_CHECK_H
 #define CMD_ANVILCTL_CHECK_H
@@ -150,6 +151,9 @@ void look_files(struct look *l);
 /* Asks each actor of the look for its own store. */
 void look_actors(struct look *l);
 
+/* When anvild does not run: each store is looked at by the program that owns it.  *ret_down: so it
+ * is, and that was all that can be done.  0 or a status. */
+int check_down(struct ctl *ctl, struct findings *f, int *ret_down);
 /* Has everything mended that the last look has found and that is safe to.  0 or a status. */
 int check_mend(struct ctl *ctl, const struct findings *f);
 

@@ -206,13 +206,16 @@ static int
 check_run(struct ctl *ctl, const struct args *args)
 {
 	struct findings before, after = { .look = 0 };
-	int fix = args_value(args, "--fix") != NULL;
+	int down = 0, fix = args_value(args, "--fix") != NULL;
 	int r = findings_init(&before);
 
-	r = r < 0 ? ctl_fail_nomem() : ctl_open(ctl);
-	if (r == 0)
+	r = r < 0 ? ctl_fail_nomem() : check_down(ctl, &before, &down);
+	if (r == 0 && !down)
+		r = ctl_open(ctl);
+	if (r == 0 && !down)
 		r = look_until_still(ctl, &before);
-	fix = fix && findings_have(&before, "");
+	/* Nobody mends another's store. */
+	fix = fix && !down && findings_have(&before, "");
 	if (r == 0 && fix)
 		r = check_and_fix(ctl, &before, &after);
 	if (r == 0)
