@@ -136,6 +136,11 @@ addEventListener('error', (event) => {
 });
 addEventListener('unhandledrejection', (event) => unexpected(event.reason));
 document.body.addEventListener('navigated', drawShell);
+// Its address would be one beneath <base>, not one on this page.
+document.querySelector('.skip').addEventListener('click', (event) => {
+	event.preventDefault();
+	main.focus();
+});
 
 async function begin() {
 	applyTheme();
