@@ -70,6 +70,22 @@ static const struct actor_desc desc = { .role = ROLE_PROJECT,
 	.on_peer_down = on_peer_down,
 	.on_supervisor_up = on_supervisor_up };
 
+/* A project that it has given away counts until the other shard serves it and all know. */
+static int
+print_moves(struct store *s, struct arena *a, struct buf *out)
+{
+	struct ledger_move *rows;
+	size_t n;
+	int r = ledger_moves(s, a, &rows, &n);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (rows[i].where == LEDGER_MOVED)
+			(void)buf_printf(out, "%s\"%s on its way to shard %d\"",
+			    out->data[out->len - 1] != '[' ? "," : "", rows[i].project_id,
+			    (int)rows[i].to);
+	return r;
+}
+
 /* "owner/project" of all that lives in it, so that nobody takes the shard away from them. */
 static int
 print_projects(const char *path, struct buf *out)
@@ -91,7 +107,7 @@ print_projects(const char *path, struct buf *out)
 			after = p[i].project_id;
 		}
 	}
-	return r;
+	return r == 0 && out->failed ? E_NOMEM : r < 0 ? r : print_moves(s, a, out);
 }
 
 static int

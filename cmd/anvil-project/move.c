@@ -60,7 +60,7 @@ move_answer(struct move *mv, const struct project_move_result *res)
 		if (res != NULL)
 			parked_reply(w->parked, res);
 		else
-			parked_drop(w->parked);
+			parked_error(w->parked, E_DRAINING, NULL); /* it may ask again */
 		free(w);
 	}
 }
@@ -346,6 +346,16 @@ moves_holds(const struct moves *m, const char *project_id)
 	const struct move *mv = find(m, project_id);
 
 	return mv != NULL && mv->stage != MOVE_REACH;
+}
+
+void
+moves_wake(struct moves *m)
+{
+	struct move *mv;
+
+	LIST_FOREACH (mv, &m->list, entry)
+		if (mv->stage == MOVE_FLIP && !mv->pending)
+			move_look_after(mv, 0);
 }
 
 void

@@ -55,6 +55,8 @@ int moves_has(const struct moves *m, const char *project_id);
 int moves_resume(struct moves *m, struct turn *t);
 /* 1: it is frozen, and no new call about it is to start. */
 int moves_holds(const struct moves *m, const char *project_id);
+/* Ingress is there again. */
+void moves_wake(struct moves *m);
 /* Those who wait are told that this process ends. */
 void moves_leave(struct moves *m);
 /* Adds a JSON array: what is under way. */

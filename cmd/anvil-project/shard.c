@@ -30,9 +30,12 @@ shard_supervisor(const struct shard *s)
 static void
 on_ingress_up(void *arg, struct link *l, struct rpc_peer *p)
 {
+	struct shard *s = arg;
+
 	(void)l;
 	(void)p;
-	shard_wake(arg);
+	moves_wake(s->moves);
+	shard_wake(s);
 }
 
 static const struct link_ops ingress_ops = { .on_up = on_ingress_up };
