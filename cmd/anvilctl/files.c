@@ -24,12 +24,13 @@
 int
 file_shard(const char *path)
 {
-	int n = -1, end = 0;
+	char same[32];
+	int n = -1;
 
-	if (sscanf(path, "project-%2d.db%n", &n, &end) != 1 || end == 0 || path[end] != '\0' ||
-	    n < 0 || n > SHARD_LAST || (path[8] == '0' && path[9] != '.'))
+	if (sscanf(path, "project-%2d", &n) != 1 || n < 0 || n > SHARD_LAST)
 		return -1;
-	return n;
+	(void)snprintf(same, sizeof(same), "project-%d.db", n);
+	return strcmp(path, same) == 0 ? n : -1;
 }
 
 enum file_role

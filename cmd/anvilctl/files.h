@@ -25,7 +25,7 @@ enum file_role {
 /* FILE_ROLE_COUNT: ${path} is none of them. */
 enum file_role file_role_of(const char *path);
 const char *file_role_name(enum file_role role);
-/* Number of the shard whose store this is. */
+/* Number of the shard whose store this is; -1: it is none. */
 int file_shard(const char *path);
 
 struct file_facts {
