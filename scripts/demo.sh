@@ -328,7 +328,7 @@ passed=yes
 ctl logs --result "$run" || passed=
 
 say "The run is at"
-echo "  $url/api/private/runs/$run"
+echo "  $url/app/runs/$run"
 echo "  login $email, password $password"
 if [ -n "$stay" ]; then
 	say "Where to look next, until Ctrl-C"
