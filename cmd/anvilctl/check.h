@@ -43,6 +43,8 @@ struct check_code {
 
 /* A code that is not listed is an actor's own; never NULL. */
 const struct check_code *check_code(const char *code);
+/* hold_ms, or so many hundredths of it as a test says in ANVIL_CHECK_HOLD (with ANVIL_FAULTS). */
+int64_t check_hold_ms(const struct check_code *c);
 
 /* ---- findings ---- */
 

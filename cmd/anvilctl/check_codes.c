@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/anvilctl/check.h"
@@ -21,7 +22,7 @@ static const struct check_code codes[] = {
 	{ "index_project_unknown", MOVING_MS, "rebuilds the index from the shards", 0 },
 	{ "index_run_missing", MOVING_MS, "rebuilds the index from the shards", 0 },
 	{ "index_run_differs", MOVING_MS, "rebuilds the index from the shards", 0 },
-	{ "index_run_unknown", MOVING_MS, "forgets the copy in the index", 0 },
+	{ "index_run_unknown", MOVING_MS, "ends it as failed", 0 },
 	{ "ledger_run_missing", MOVING_MS, NULL, 0 },
 	{ "run_twice", MOVING_MS, NULL, 0 },
 	{ "active_without_process", TAKEOVER_MS, "has its shard look at its leases again", 0 },
@@ -64,4 +65,16 @@ check_code(const char *code)
 		if (strcmp(codes[i].code, code) == 0)
 			return &codes[i];
 	return &other;
+}
+
+int64_t
+check_hold_ms(const struct check_code *c)
+{
+#ifdef ANVIL_FAULTS
+	const char *text = getenv("ANVIL_CHECK_HOLD");
+
+	if (text != NULL)
+		return c->hold_ms * strtol(text, NULL, 10) / 100;
+#endif
+	return c->hold_ms;
 }

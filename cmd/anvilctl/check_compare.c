@@ -165,6 +165,16 @@ compare_run(struct look *l, const struct ledger_seen *seen)
 		    run_status_name(row->status), (long long)row->rev);
 }
 
+/* index.mendCopies has ended it: that it is lost has been said then. */
+static int
+is_known_to_be_lost(const struct run_row *copy)
+{
+	return copy->has_failure_code &&
+	    copy->failure_code == FAILURE_CODE_INTERNAL_UNEXPECTED &&
+	    copy->error_message != NULL &&
+	    strstr(copy->error_message, "no ledger knows") != NULL;
+}
+
 /* A copy without a ledger row is older than what ledgers keep. */
 static void
 compare_copies(struct look *l)
@@ -182,7 +192,8 @@ compare_copies(struct look *l)
 			finding_add(l->found, "index_run_unknown", "ingress", id,
 			    "is %s in the index, and no ledger knows it",
 			    run_status_name(copy->status));
-		else if (copy->finished_at > now - KEPT_MS && copy->finished_at <= now)
+		else if (copy->finished_at > now - KEPT_MS && copy->finished_at <= now &&
+		    !is_known_to_be_lost(copy))
 			finding_add(l->found, "ledger_run_missing", "ingress", id,
 			    "is %s in the index, and no ledger knows it",
 			    run_status_name(copy->status));

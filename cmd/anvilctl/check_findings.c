@@ -125,7 +125,8 @@ findings_wait_ms(const struct findings *f)
 	int64_t wait = 0;
 
 	for (size_t at = 0; (x = findings_next(f, &at)) != NULL;)
-		wait = max_i64(wait, x->kind->hold_ms - mono_diff_ms(x->since, clock_mono()));
+		wait = max_i64(
+		    wait, check_hold_ms(x->kind) - mono_diff_ms(x->since, clock_mono()));
 	return wait;
 }
 

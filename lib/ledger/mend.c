@@ -6,7 +6,7 @@
 #include "lib/base/crash.h"
 #include "lib/base/err.h"
 #include "lib/ledger/inside.h"
-#include "lib/ledger/upkeep.h"
+#include "lib/ledger/lease.h"
 
 #define DAMAGED "Internal error: the ledger's row of this run was damaged and is set aside"
 
@@ -33,8 +33,9 @@ change(const struct ledger_at *at, enum ledger_stmt which, const char *subject, 
 /* What of a row stays as it was when it is written anew. */
 struct identity {
 	const char *run_id, *project_id, *status, *trigger_type, *user_id, *provider,
-	    *delivery_id, *branch, *repo_url, *config_path, *commit_sha;
-	int64_t accept_seq, queued_at, index_rev;
+	    *delivery_id, *branch, *repo_url, *config_path, *commit_sha, *failure_code,
+	    *error_message;
+	int64_t accept_seq, queued_at, index_rev, started_at, finished_at, exit_code;
 };
 
 static int
@@ -59,7 +60,12 @@ identity_get(const struct ledger_at *at, const char *run_id, struct identity *re
 		.config_path = stmt_text_dup(st, 10, a, &err),
 		.commit_sha = stmt_text_dup(st, 11, a, &err),
 		.queued_at = stmt_int(st, 12),
-		.index_rev = stmt_int(st, 13) };
+		.index_rev = stmt_int(st, 13),
+		.started_at = stmt_int(st, 14),
+		.finished_at = stmt_int(st, 15),
+		.exit_code = stmt_int(st, 16),
+		.failure_code = stmt_text_dup(st, 17, a, &err),
+		.error_message = stmt_text_dup(st, 18, a, &err) };
 	return err;
 }
 
@@ -94,47 +100,74 @@ put_anew(const struct ledger_at *at, const struct identity *id, int head)
 	return ledger_run_stmt(st, bound);
 }
 
-/* Nothing ran, or nobody knows any more what did. */
-static int
-end_as_failed(
-    const struct ledger_at *at, const char *run_id, struct ledger_promoted *ret_promoted)
+/* As it had ended, where that can be told; else nobody knows any more what ran. */
+static struct ledger_end
+end_of(const struct ledger_at *at, const struct identity *id)
 {
-	const struct ledger_end e = { .state = LEDGER_FAILED,
-		.finished_at = at->now_ms,
-		.has_exit_code = 1,
-		.exit_code = 1,
-		.failure_code = "internal_unexpected",
-		.error_message = DAMAGED };
-	struct ledger_run run;
-	int r = ledger_run_get(at->store, at->arena, run_id, &run);
+	int passed = strcmp(id->status, "passed") == 0;
+	int failed = strcmp(id->status, "failed") == 0;
+	const char *code = failed && id->failure_code != NULL ? id->failure_code
+							      : "internal_unexpected";
 
-	if (r < 0)
-		return r;
-	ledger_end_row(&run, &e, at->now_ms);
-	r = ledger_run_save(at->store, &run);
-	if (r == 0)
-		r = ledger_event_text(
-		    at->store, run_id, at->now_ms, "settled", "reason", "row_damaged");
-	return r < 0
-	    ? r
-	    : ledger_promote(at->store, at->arena, run.project_id, at->now_ms, ret_promoted);
+	return (struct ledger_end) { .state = passed ? LEDGER_PASSED : LEDGER_FAILED,
+		.started_at = id->started_at,
+		.finished_at = id->finished_at != 0 ? id->finished_at : at->now_ms,
+		.has_exit_code = 1,
+		.exit_code = passed                ? 0
+		    : failed && id->exit_code != 0 ? id->exit_code
+						   : 1,
+		.failure_code = passed ? NULL : code,
+		.error_message = passed                   ? NULL
+		    : failed && id->error_message != NULL ? id->error_message
+							  : DAMAGED };
 }
 
+/* Only from a claim a run may pass. */
+static int
+end_anew(
+    const struct ledger_at *at, const struct identity *id, struct ledger_promoted *ret_promoted)
+{
+	const struct ledger_end e = end_of(at, id);
+	struct ledger_settlement settled;
+	struct ledger_claim claim;
+	char spawn_id[ID_HEX32_SIZE];
+	int r;
+
+	id_hex32(spawn_id);
+	r = ledger_claim_run(at->store, at->arena, id->run_id, spawn_id, at->now_ms, &claim);
+	if (r == 0 && !claim.claimed)
+		r = E_CONSTRAINT;
+	if (r == 0)
+		r = ledger_finalize_run(at->store, at->arena, id->run_id, claim.run.lease_id,
+		    &e, at->now_ms, &settled);
+	if (r == 0 && settled.kind != LEDGER_SETTLED)
+		r = E_CONSTRAINT;
+	if (r == 0)
+		*ret_promoted = settled.promoted;
+	return r;
+}
+
+/* While another run is at the head nothing but a cancel ends one that waits. */
 static int
 stand_in(
     const struct ledger_at *at, const struct identity *id, struct ledger_promoted *ret_promoted)
 {
+	int canceled = strcmp(id->status, "canceled") == 0, push;
+	int ended = strcmp(id->status, "passed") == 0 || strcmp(id->status, "failed") == 0;
 	struct ledger_run head;
-	int push, r = ledger_run_head(at->store, at->arena, id->project_id, &head);
+	int r = ledger_run_head(at->store, at->arena, id->project_id, &head);
 	int taken = r == 0 || r == E_CORRUPT;
 
 	if (r < 0 && r != E_NOENT && r != E_CORRUPT)
 		return r;
+	if (taken && ended)
+		return E_CONSTRAINT; /* later, when there is none */
 	r = put_anew(at, id, taken);
 	if (r < 0)
 		return r;
-	return taken ? ledger_cancel_run(at, id->run_id, "operator", &head, &push, ret_promoted)
-		     : end_as_failed(at, id->run_id, ret_promoted);
+	return taken || canceled
+	    ? ledger_cancel_run(at, id->run_id, "operator", &head, &push, ret_promoted)
+	    : end_anew(at, id, ret_promoted);
 }
 
 /* 1: a process may stand behind it. */

@@ -12,8 +12,9 @@
  *   no_head           the first of the queue is promoted
  *   project_next_seq  goes on behind the highest number
  *   run_row           columns that follow from its status are made to; a row with which that
- *                     cannot be done is set aside whole, and stands as failed, or as canceled
- *                     while another run is at the head.  A claimed run is never set aside: its
+ *                     cannot be done is set aside whole, and its run stands as it had ended,
+ *                     else as failed, or as canceled while another run is at the head; one that
+ *                     had ended waits until there is none.  A claimed run is never set aside: its
  *                     process may live.
  *
  * *ret_mended tells whether it did; *ret_promoted what became the head of its project.  0 or a
