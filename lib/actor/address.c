@@ -25,8 +25,8 @@ follow_directory(struct actor *a)
 		(void)dup3(fd, a->dirfd, O_CLOEXEC);
 }
 
-void
-address_look(struct actor *a)
+static void
+look(struct actor *a)
 {
 	follow_directory(a);
 	/* What fails now, such as a directory that is not there yet, is tried at the next look. */
@@ -44,7 +44,7 @@ address_on_timer(evutil_socket_t fd, short what, void *arg)
 	OBJ_CHECK(a, ACTOR_MAGIC);
 	if (a->draining || a->ended)
 		return; /* nobody new is let in */
-	address_look(a);
+	look(a);
 	address_begin(a);
 }
 

@@ -184,8 +184,6 @@ int outage_look(struct actor *a);
 void address_init(struct actor *a);
 /* From now on our socket is bound again soon after its name has gone. */
 void address_begin(struct actor *a);
-/* Looks now. */
-void address_look(struct actor *a);
 
 /* ---- signals.c ---- */
 

@@ -1,5 +1,6 @@
 /* Real anvild and shard with an anvil-run that a test plays: slots, ends, kills, releases. */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "test/support/unit.h"
 
 #define WAIT_MS    20000
+#define LOOK_MS    20
 #define PROJECTS   3
 #define NEVER_ENDS "exec sleep 600\n"
 
@@ -348,8 +350,10 @@ a_pool_that_was_unhealthy_is_tried_by_the_next_supervisor(void **state)
 	for (int i = 0; i < PROJECTS; i++)
 		accept_run(t, i, run[i]);
 	/* Each is tried again after 5 s; that makes five. */
-	while (!has_reason(t, "pool_unhealthy"))
-		assert_true(clock_mono().us < end.us && usleep(20000) == 0);
+	while (!has_reason(t, "pool_unhealthy")) {
+		assert_true(clock_mono().us < end.us);
+		(void)poll(NULL, 0, LOOK_MS);
+	}
 	play_run(t, NEVER_ENDS);
 	super_rig_kill(&t->g);
 	begin(t);

@@ -3,6 +3,7 @@
  * none, and a run that has gone on meanwhile; the test plays the run.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "test/support/unit.h"
 
 #define WAIT_MS 20000
+#define LOOK_MS 10
 
 struct test {
 	struct super_rig g;
@@ -194,8 +196,10 @@ wait_status(const struct test *t, const char *run, const char *status)
 {
 	struct mono_time end = mono_add_ms(clock_mono(), WAIT_MS);
 
-	while (!has_status(t, run, status))
-		assert_true(clock_mono().us < end.us && usleep(10000) == 0);
+	while (!has_status(t, run, status)) {
+		assert_true(clock_mono().us < end.us);
+		(void)poll(NULL, 0, LOOK_MS);
+	}
 }
 
 static void
@@ -210,7 +214,8 @@ wait_known(const struct test *t)
 
 		pid = (pid_t)json_integer_value(json_object_get(row, "pid"));
 		json_decref(list);
-		assert_true(clock_mono().us < end.us && usleep(10000) == 0);
+		assert_true(clock_mono().us < end.us);
+		(void)poll(NULL, 0, LOOK_MS);
 	}
 	assert_true(has_status(t, t->run, "active"));
 	assert_true(has_status(t, t->next, "pending"));
