@@ -6,6 +6,8 @@
 
 #define LIST_MAX       500 /* of one call; another --fix goes on */
 #define REBUILD_MS     120000
+#define SWEEP_TRIES    50
+#define SWEEP_AGAIN_MS 100
 #define REBUILD_ASK_MS 100
 
 /* Subjects of the findings of a code. */
@@ -62,6 +64,7 @@ mend_files(struct ctl *ctl, const struct findings *f)
 			sockets = { .n = 0 };
 	struct supervisor_sweep_result result = { .kind = 0 };
 	struct supervisor_sweep_params params;
+	int r;
 
 	collect(f, "workspace_left", &trees);
 	collect(f, "run_folder_unknown", &ended);
@@ -78,7 +81,13 @@ mend_files(struct ctl *ctl, const struct findings *f)
 		.nmirrors = mirrors.n,
 		.sockets = sockets.rows,
 		.nsockets = sockets.n };
-	return CTL_CALL(ctl, "supervisor", supervisor_sweep, &params, &result);
+	r = CTL_CALL(ctl, "supervisor", supervisor_sweep, &params, &result);
+	params = (struct supervisor_sweep_params) { .trees = trees.rows, .ntrees = trees.n };
+	for (int i = 0; i < SWEEP_TRIES && r == 0 && result.u.ok.waiting > 0; i++) {
+		client_pause(ctl->client, SWEEP_AGAIN_MS);
+		r = CTL_CALL(ctl, "supervisor", supervisor_sweep, &params, &result);
+	}
+	return r;
 }
 
 /* A re-check asks for processes again, and about every lease. */

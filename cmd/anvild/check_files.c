@@ -133,6 +133,18 @@ has(int dir, const char *run_id, const char *part)
 }
 
 static int
+has_trees(int dir, const char *run_id)
+{
+	static const char *const names[] = { "ws", "tmp", "home", "ws.gone", "tmp.gone",
+		"home.gone" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (has(dir, run_id, names[i]))
+			return 1;
+	return 0;
+}
+
+static int
 list_runs(struct listing *l, const char *path)
 {
 	CLEANUP(io_closep) int dir = io_open_dir(AT_FDCWD, path);
@@ -155,8 +167,7 @@ list_runs(struct listing *l, const char *path)
 			break;
 		l->runs[l->nruns++] = (struct run_folder) { .run_id = id,
 			.store = has(dir, id, "run.db"),
-			.trees = has(dir, id, "ws") || has(dir, id, "tmp") ||
-			    has(dir, id, "home") };
+			.trees = has_trees(dir, id) };
 	}
 	return 0;
 }
@@ -395,21 +406,27 @@ is_executing(const struct supervisor *s, const char *project_id)
 }
 
 static void
-sweep_files(struct supervisor *s, const struct supervisor_sweep_params *p, int64_t *swept)
+sweep_files(struct supervisor *s, const struct supervisor_sweep_params *p,
+    struct supervisor_sweep_ok *ret)
 {
 	for (size_t i = 0; i < p->ntrees; i++) {
 		if (runners_find(s->runners, p->trees[i]) != NULL)
 			continue;
+		/* Who serves it has its lock, and is in no need of it. */
+		if (serves_stop(s->serves, p->trees[i])) {
+			++ret->waiting;
+			continue;
+		}
 		sweep_leftovers(s->sweep, p->trees[i]);
 		note_swept("workspace", p->trees[i]);
-		++*swept;
+		++ret->swept;
 	}
 	for (size_t i = 0; i < p->nmirrors; i++) {
 		if (is_executing(s, p->mirrors[i]))
 			continue;
 		sweep_mirror(s->sweep, p->mirrors[i]);
 		note_swept("mirror", p->mirrors[i]);
-		++*swept;
+		++ret->swept;
 	}
 	for (size_t i = 0; i < p->nsockets; i++) {
 		const char *name = p->sockets[i];
@@ -418,7 +435,7 @@ sweep_files(struct supervisor *s, const struct supervisor_sweep_params *p, int64
 			continue;
 		(void)unlinkat(actor_runtime_dirfd(s->actor), name, 0);
 		note_swept("socket", name);
-		++*swept;
+		++ret->swept;
 	}
 }
 
@@ -426,16 +443,13 @@ int
 supervisor_sweep(struct supervisor *s, struct turn *t, const struct supervisor_sweep_params *p,
     struct supervisor_sweep_result *ret)
 {
-	int64_t swept = 0;
-
 	for (size_t i = 0; i < p->nended; i++) {
-		int r = keep_run(s, t, p->ended[i], &swept);
+		int r = keep_run(s, t, p->ended[i], &ret->u.ok.swept);
 
 		if (r < 0)
 			return r;
 	}
-	sweep_files(s, p, &swept);
+	sweep_files(s, p, &ret->u.ok);
 	ret->kind = SUPERVISOR_SWEEP_OK;
-	ret->u.ok.swept = swept;
 	return 0;
 }
