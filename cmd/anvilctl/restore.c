@@ -121,6 +121,29 @@ tidy(const struct restore *rs)
 	return r;
 }
 
+/* Folders are swapped within one file system. */
+static int
+check_place(const struct restore *rs)
+{
+	CLEANUP_FREE char *parent = above(rs->data);
+	struct stat at, in;
+
+	if (parent == NULL)
+		return ctl_fail_nomem();
+	if (stat(rs->data, &at) < 0)
+		return 0;
+	if (stat(parent, &in) == 0 && at.st_dev != in.st_dev)
+		return ctl_fail(
+		    "%s is a mount point, which cannot be swapped: let data_dir be a "
+		    "folder in it",
+		    rs->data);
+	return access(parent, W_OK) == 0
+	    ? 0
+	    : ctl_fail("%s: the new data is laid beside the old, and %s cannot be written to; "
+		       "restore as root",
+		  rs->data, parent);
+}
+
 static int
 check_room(const struct restore *rs)
 {
@@ -165,6 +188,8 @@ restore_plan(struct restore *rs)
 	(void)gmtime_r(&now, &tm);
 	(void)strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
 	r = find_data(rs);
+	if (r == 0)
+		r = check_place(rs);
 	if (r == 0)
 		r = check_room(rs);
 	return r == 0 ? choose_names(rs, when) : r;
@@ -338,10 +363,7 @@ swap_folders(const struct restore *rs, int is_old)
 	if (renameat2(AT_FDCWD, rs->stage, AT_FDCWD, rs->data, flags) == 0)
 		return 0;
 	switch (errno) {
-	case EBUSY:
-		return ctl_fail("%s is a mount point and cannot be swapped; let data_dir be a "
-				"folder in it",
-		    rs->data);
+	case EXDEV:
 	case EINVAL:
 	case ENOSYS:
 		return ctl_fail(
