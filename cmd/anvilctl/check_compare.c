@@ -277,7 +277,10 @@ look_compare(struct look *l)
 {
 	void *value;
 
-	if (l->rebuilding)
+	if (l->has_index && !l->index_complete && !l->rebuilding)
+		finding_add(l->found, "index_incomplete", "ingress", "index",
+		    "is not complete, and nobody completes it");
+	if (l->rebuilding || !l->index_complete)
 		l->has_index = 0; /* it is being made */
 	compare_projects(l);
 	compare_processes(l);
