@@ -82,6 +82,19 @@ for header in "${sources[@]}"; do
 	esac
 done | complain "headers without their guard"
 
+# Each library has a test that fails its allocations in turn, and one that fails its reads and
+# writes in turn when it has any.
+for folder in lib/*/; do
+	folder=${folder%/}
+	tests=("test/unit/test_${folder#lib/}"_*.c)
+	grep -qE '\b(starve|starve_lenient|mem_fault_arm)\(' "${tests[@]}" 2>/dev/null ||
+		echo "$folder: no loop over failed allocations"
+	grep -qE '\b(fsync|fdatasync|pwrite|renameat?|io_write_file|io_read_file|sqlite3_open_v2)\(' \
+		"$folder"/*.c || continue
+	grep -qE '\b(io_starve|io_fault_arm|io_fault_arm_children|store_fault_arm)\(' "${tests[@]}" ||
+		echo "$folder: no loop over failed reads and writes"
+done | complain "libraries that are not starved"
+
 # A header that everybody includes is on its way to hold everything.
 find lib cmd -name '*.c' | wc -l | {
 	read -r nfiles

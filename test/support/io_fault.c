@@ -2,9 +2,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -13,19 +15,44 @@
 
 static _Thread_local long fault_in = -1;
 static _Thread_local int fault_came, fault_code;
+static long of_children = -1;
+static int *children_came; /* Shared with them; NULL: never asked for. */
 
 void
 io_fault_arm(long n, int code)
 {
+	of_children = -1;
+	if (children_came != NULL)
+		*children_came = 0;
 	fault_came = 0;
 	fault_code = code;
 	fault_in = n;
 }
 
+static void
+in_child(void)
+{
+	if (of_children >= 0)
+		fault_in = of_children;
+}
+
+void
+io_fault_arm_children(long n, int code)
+{
+	if (children_came == NULL) {
+		children_came = mmap(NULL, sizeof(*children_came), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		must(children_came != MAP_FAILED);
+		must(pthread_atfork(NULL, NULL, in_child) == 0);
+	}
+	io_fault_arm(-1, code);
+	of_children = n;
+}
+
 int
 io_fault_hit(void)
 {
-	return fault_came;
+	return fault_came || (children_came != NULL && *children_came);
 }
 
 /* 1, with errno, when this call is to fail. */
@@ -35,6 +62,8 @@ fails(void)
 	if (fault_in < 0 || fault_in-- > 0)
 		return 0;
 	fault_came = 1;
+	if (of_children >= 0)
+		*children_came = 1;
 	errno = fault_code;
 	return 1;
 }

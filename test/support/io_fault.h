@@ -15,6 +15,10 @@ void io_fault_arm(long n, int code);
 /* 1 when the ordered fault has come since io_fault_arm(). */
 int io_fault_hit(void);
 
+/* The same for the children that are forked from now on, and for none of this process's own
+ * calls; io_fault_hit() then tells of them.  io_fault_arm() ends it. */
+void io_fault_arm_children(long n, int code);
+
 /*
  * Runs ${fn} with its first call failing with EIO, then with its second, until one pass has met
  * no failure; all again with ENOSPC.  ${fn} returns 0 or a negative error; a pass that met a
