@@ -19,8 +19,9 @@ struct entry {
 #define ENTRY_MAGIC 0x0d73e4b9
 	struct exits *owner;
 	struct run_exit e;
-	int in_flight;
-	int answered; /* while in flight nothing frees it */
+	int in_flight; /* nothing frees it meanwhile                        */
+	int unwritten; /* its rows say that it lives: the store was no help */
+	int told;      /* the shard has answered: only rows are missing     */
 };
 
 struct exits {
@@ -30,15 +31,20 @@ struct exits {
 };
 
 static void send_one(struct entry *en);
+static void settle(struct entry *en);
 
 static void
 on_again(void *arg)
 {
 	struct exits *x = arg;
-	struct entry *en;
+	struct entry *en, *next;
 
-	TAILQ_FOREACH (en, &x->list, link)
-		send_one(en);
+	for (en = TAILQ_FIRST(&x->list); en != NULL; en = next) {
+		next = TAILQ_NEXT(en, link);
+		if (!en->told)
+			send_one(en);
+		settle(en);
+	}
 }
 
 struct exits *
@@ -83,13 +89,28 @@ answered_turn(void *arg, struct turn *t)
 	return r < 0 ? r : stmt_run(st);
 }
 
+static int add_turn(void *arg, struct turn *t);
+
+/* Brings its rows up to what is known of it, again later when they cannot be written; frees it
+ * when nothing is left to do. */
 static void
-forget(struct entry *en)
+settle(struct entry *en)
 {
-	(void)sup_write(en->owner->sup, answered_turn, en->e.spawn_id);
-	TAILQ_REMOVE(&en->owner->list, en, link);
-	en->magic = 0;
-	free(en);
+	struct exits *x = en->owner;
+	int r = 0;
+
+	if (en->unwritten)
+		r = sup_write(x->sup, add_turn, &en->e);
+	en->unwritten = r < 0;
+	if (r == 0 && en->told)
+		r = sup_write(x->sup, answered_turn, en->e.spawn_id);
+	if (r < 0) {
+		(void)actor_timer_set(x->again, AGAIN_MS);
+	} else if (en->told) {
+		TAILQ_REMOVE(&x->list, en, link);
+		en->magic = 0;
+		free(en);
+	}
 }
 
 static int
@@ -112,6 +133,14 @@ follow(struct entry *en, int64_t shard)
 	send_one(en);
 }
 
+/* A project that its shard does not know has no run that waits for this. */
+static void
+was_told(struct entry *en)
+{
+	en->told = 1;
+	settle(en);
+}
+
 static void
 on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 {
@@ -129,8 +158,7 @@ on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 	else if (res->kind == PROJECT_RUNNER_EXITED_MOVED)
 		follow(en, res->u.moved.shard);
 	else
-		/* A project that its shard does not know has no run that waits for this. */
-		forget(en);
+		was_told(en);
 }
 
 static void
@@ -147,7 +175,7 @@ send_one(struct entry *en)
 
 	(void)snprintf(address, sizeof(address), "project/%lld", (long long)en->e.shard);
 	peer = actor_peer(en->owner->sup->actor, address);
-	if (peer == NULL || en->in_flight)
+	if (peer == NULL || en->in_flight || en->told)
 		return; /* when it says hello, it is told */
 	methods_set_how(&p.how, end);
 	if (project_runner_exited_call(peer, &opts, &p, on_answer, en) == 0)
@@ -220,8 +248,12 @@ exits_add(struct exits *x, const struct run_exit *e)
 		log_event(LOG_LEVEL_WARN, "runner_end_not_recorded",
 		    LOG_STR("runId", e->run_id), LOG_STR("errorCode", err_symbol(r)));
 	/* Without memory the row stays, and the shard asks by its re-check (runStatus). */
-	if (en != NULL)
-		send_one(en);
+	if (en == NULL)
+		return;
+	en->unwritten = r < 0;
+	if (en->unwritten)
+		(void)actor_timer_set(x->again, AGAIN_MS);
+	send_one(en);
 }
 
 static int

@@ -182,6 +182,8 @@ fill(struct cut *c, const char *url)
 	system_trigger(c->s, c->projects[0], c->run);
 	if (system_await(c->s, c->projects[0], c->run, 5000, 60) < 0)
 		bench_die("run %s did not pass", c->run);
+	while (system_run_pid(c->s, c->run) > 0)
+		(void)usleep(POLL_US); /* it clears its store up */
 	json_decref(system_rpc(c->s, "supervisor", "supervisor.drain", NULL));
 	for (long i = 0; i < c->nstored; i++)
 		store_run(c, c->projects[i % c->nprojects]);
