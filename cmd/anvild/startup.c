@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -30,7 +31,9 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
-#define DEFAULT_CONFIG "/etc/anvil/anvil.yml"
+#define DEFAULT_CONFIG  "/etc/anvil/anvil.yml"
+#define LISTEN_RETRY_MS 2000
+#define LISTEN_AGAIN_MS 50
 
 /* ---- configuration ---- */
 
@@ -80,7 +83,13 @@ open_listeners(struct supervisor *s, const struct place_user *u, char why[STARTU
 int
 startup_listen(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 {
-	return open_listeners(s, NULL, why);
+	struct mono_time end = mono_add_ms(clock_mono(), LISTEN_RETRY_MS);
+	int r;
+
+	/* Who has been ended may let go a moment later: there is no event to wait on. */
+	while ((r = open_listeners(s, NULL, why)) == E_EXISTS && clock_mono().us < end.us)
+		(void)poll(NULL, 0, LISTEN_AGAIN_MS);
+	return r;
 }
 
 /* ---- the actor itself ---- */
