@@ -126,14 +126,13 @@ say_moved(const struct mover *m, const char *how)
 static int
 judge(struct mover *m, const struct project_move_result *res)
 {
-	struct place_way way = { .hops = 0 };
-
 	switch (res->kind) {
 	case PROJECT_MOVE_SAME: return say_moved(m, "already");
 	case PROJECT_MOVE_MOVED:
 		if (res->u.moved.shard == m->params.to_shard)
 			return say_moved(m, "now");
-		(void)place_moved(&m->where, &way, res->u.moved.shard);
+		(void)snprintf(m->where.shard, sizeof(m->where.shard), "project/%d",
+		    (int)res->u.moved.shard);
 		return -1;
 	case PROJECT_MOVE_MOVING: client_pause(m->ctl->client, PAUSE_MS); return -1;
 	case PROJECT_MOVE_ABORTED:

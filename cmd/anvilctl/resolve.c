@@ -19,16 +19,13 @@ set_shard(struct place *p, int64_t shard)
 }
 
 int
-place_moved(struct place *p, struct place_way *w, int64_t shard)
+place_again(struct ctl *ctl, struct place *p, struct place_way *w, int kind, int64_t shard)
 {
-	set_shard(p, shard);
-	return ++w->hops <= HOPS_MAX;
-}
-
-int
-place_moving(struct ctl *ctl, struct place_way *w)
-{
-	if (w->waited_ms >= MOVING_MS)
+	if (kind == w->moved) {
+		set_shard(p, shard);
+		return ++w->hops <= HOPS_MAX;
+	}
+	if (kind != w->moving || w->waited_ms >= MOVING_MS)
 		return 0;
 	client_pause(ctl->client, MOVING_PAUSE_MS);
 	w->waited_ms += MOVING_PAUSE_MS;

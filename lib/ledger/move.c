@@ -6,7 +6,7 @@
 #include "lib/base/enc.h"
 #include "lib/base/err.h"
 #include "lib/ledger/inside.h"
-#include "lib/wire/json.h"
+#include "lib/wire/wire.h"
 
 #define DIGEST_BYTES 32
 

@@ -179,7 +179,7 @@ answer_list(int err)
 	}
 	if (n == RESEAL_PAGE)
 		next = mem_strdup(page[n - 1].row_id);
-	res.u.page = (struct project_list_sealed_page) { page, n, next };
+	res.u.page = (struct project_list_sealed_page) { page, n, next, 0 };
 	cb(shard.arg, err, err < 0 ? NULL : &res);
 	memset(page, 0xa5, RESEAL_PAGE * sizeof(*page));
 	mem_free(page);

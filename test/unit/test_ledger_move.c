@@ -1,223 +1,9 @@
-/* A project goes from one ledger to another: whole, once, whatever is repeated or garbled. */
-#include <stdio.h>
+/* A project goes from one ledger to another: whole, once, whatever is repeated. */
 #include <string.h>
 
-#include "lib/base/mem.h"
-#include "lib/wire/json.h"
-#include "test/support/scratch.h"
+#include "test/support/move_rig.h"
 #include "test/support/starve.h"
 #include "test/support/unit.h"
-#include "test/support/webhook_rig.h"
-
-#define PART_MAX 64
-
-/* Two ledgers; what a test names by number is the same in both. */
-struct pair {
-	struct ledger_rig *from, *to;
-	json_t *parts[PART_MAX]; /* Of the newest export. */
-	int64_t nparts;
-};
-
-static int
-setup(void **state)
-{
-	struct pair *pair = mem_calloc(1, sizeof(*pair));
-	void *rig;
-
-	assert_int_equal(rig_setup(&rig), 0);
-	pair->from = rig;
-	assert_int_equal(rig_setup(&rig), 0);
-	pair->to = rig;
-	*state = pair;
-	return 0;
-}
-
-static void
-forget_parts(struct pair *pair)
-{
-	for (int64_t i = 0; i < pair->nparts; i++)
-		json_decref(pair->parts[i]);
-	pair->nparts = 0;
-}
-
-static int
-teardown(void **state)
-{
-	struct pair *pair = *state;
-	void *from = pair->from, *to = pair->to;
-
-	forget_parts(pair);
-	(void)rig_teardown(&from);
-	(void)rig_teardown(&to);
-	free(pair);
-	return 0;
-}
-
-static const char *
-move_id(const struct pair *pair, int n)
-{
-	return rig_hex(pair->from, 1000 + n);
-}
-
-static struct ledger_move
-look(const struct ledger_rig *rig, int project)
-{
-	struct ledger_move m;
-
-	assert_int_equal(ledger_move_get(rig->s, rig_prj(rig, project), &m), 0);
-	assert_string_equal(m.project_id, rig_prj(rig, project));
-	return m;
-}
-
-static void
-freeze(struct pair *pair, int project, int move)
-{
-	struct ledger_rig *rig = pair->from;
-
-	assert_int_equal(
-	    ledger_freeze(rig->s, rig_prj(rig, project), move_id(pair, move), 1, rig->now), 0);
-	assert_int_equal(
-	    ledger_freeze_done(rig->s, rig_prj(rig, project), move_id(pair, move)), 0);
-}
-
-/* All parts, each of at most ${limit} bytes. */
-static void
-export_all(struct pair *pair, int project, size_t limit)
-{
-	struct ledger_pages pages = { .project_id = rig_prj(pair->from, project) };
-	int last = 0;
-
-	forget_parts(pair);
-	while (!last) {
-		CLEANUP(buf_done) struct buf text = BUF_INIT;
-
-		assert_true(pair->nparts < PART_MAX);
-		assert_int_equal(
-		    ledger_move_part(pair->from->s, &pages, limit, &text, &last), 0);
-		assert_true(text.len <= limit || limit < 4096);
-		assert_int_equal(json_text_parse((const char *)text.data, text.len, 8,
-				     &pair->parts[pair->nparts]),
-		    0);
-		pair->nparts++;
-	}
-}
-
-static int
-store_part(const struct pair *pair, int project, int move, int64_t part, const json_t *rows)
-{
-	const struct ledger_part p = { .project_id = rig_prj(pair->to, project),
-		.move_id = move_id(pair, move),
-		.part = part,
-		.rows = rows };
-
-	return ledger_part_add(pair->to->s, &p);
-}
-
-static void
-send_all(const struct pair *pair, int project, int move)
-{
-	for (int64_t i = 0; i < pair->nparts; i++)
-		assert_int_equal(store_part(pair, project, move, i + 1, pair->parts[i]), 0);
-}
-
-static int
-import(const struct pair *pair, int project, int move)
-{
-	const struct ledger_at at = rig_at(pair->to);
-
-	return ledger_import(
-	    &at, rig_prj(pair->to, project), move_id(pair, move), pair->nparts);
-}
-
-static int
-give(const struct pair *pair, int project, int move)
-{
-	return ledger_give(
-	    pair->from->s, rig_prj(pair->from, project), move_id(pair, move), pair->from->now);
-}
-
-static int
-activate(const struct pair *pair, int project, int move, struct ledger_move *ret)
-{
-	return ledger_activate(
-	    pair->to->s, rig_prj(pair->to, project), move_id(pair, move), pair->to->now, ret);
-}
-
-/* From the first step to the last. */
-static void
-move_all(struct pair *pair, int project, int move, size_t limit)
-{
-	struct ledger_move m;
-
-	freeze(pair, project, move);
-	export_all(pair, project, limit);
-	send_all(pair, project, move);
-	assert_int_equal(import(pair, project, move), 0);
-	assert_int_equal(give(pair, project, move), 0);
-	assert_int_equal(activate(pair, project, move, &m), 0);
-	assert_int_equal(m.where, LEDGER_HERE);
-}
-
-/* All rows of a project but that of its state, as one text. */
-static const char *
-dump(const struct ledger_rig *rig, int project)
-{
-	CLEANUP(buf_done) struct buf text = BUF_INIT;
-	struct ledger_pages pages = { .project_id = rig_prj(rig, project), .table = 1 };
-	const char *copy;
-	int last;
-
-	assert_int_equal(ledger_move_part(rig->s, &pages, SIZE_MAX, &text, &last), 0);
-	assert_true(last);
-	copy = arena_strndup(rig->a, (const char *)text.data, text.len);
-	assert_non_null(copy);
-	return copy;
-}
-
-/* A project with all that there can be: a terminal run that is done, one that is not, an active
- * one, two that wait, webhooks of all providers, deliveries, attempts that were refused. */
-static void
-fill(struct ledger_rig *rig, int project)
-{
-	struct ledger_webhook w;
-	struct ledger_refusal f = { .at = rig->now,
-		.reason = "signature_mismatch",
-		.hint = "the secret differs, \"or\" a proxy\n changed it",
-		.event_name = "push",
-		.client_address = "127.0.0.1",
-		.count = 3 };
-	struct ledger_offer o;
-	int base = project * 100, done;
-
-	rig_project(rig, project);
-	rig_accept(rig, project, base + 1);
-	(void)rig_claim(rig, base + 1);
-	rig_report(rig, base + 1, LEDGER_PUBLIC_RUNNING, rig->now + 5);
-	(void)rig_settle(rig, base + 1, LEDGER_PASSED);
-	assert_int_equal(ledger_sync_applied(rig->s, rig->a, rig_run(rig, base + 1),
-			     rig_row(rig, base + 1).index_rev, rig->now, &done),
-	    0);
-	assert_true(done);
-	rig_accept(rig, project, base + 2);
-	(void)rig_claim(rig, base + 2);
-	rig_cancel(rig, base + 2);
-	(void)rig_settle(rig, base + 2, LEDGER_CANCELED);
-	rig_accept(rig, project, base + 3);
-	(void)rig_claim(rig, base + 3);
-	rig_report(rig, base + 3, LEDGER_PUBLIC_RUNNING, rig->now + 7);
-	rig_accept(rig, project, base + 4);
-	w = rig_webhook(rig, project, "github", base + 1);
-	(void)rig_webhook(rig, project, "gitlab", base + 2);
-	(void)rig_webhook(rig, project, "gitea", base + 3);
-	o = rig_push(rig, &w, base + 1, base + 5);
-	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_ACCEPTED);
-	o = rig_ping(rig, &w, base + 2);
-	assert_int_equal(rig_record(rig, &o).kind, LEDGER_RECORD_RECORDED);
-	for (int i = 0; i < 3; i++) {
-		f.client_address = arena_format(rig->a, "127.0.0.%d", i);
-		assert_int_equal(ledger_refusal_add(rig->s, w.webhook_id, &f), 0);
-	}
-}
 
 /* ---- whole ---- */
 
@@ -225,21 +11,21 @@ static void
 all_that_there_is_arrives_in_parts_of_any_size(void **state)
 {
 	static const size_t limits[] = { 1 << 20, 3000, 1200, 100 };
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
 		int n = (int)i + 1;
 		const char *before;
 		struct ledger_move m;
 
-		fill(pair->from, n);
-		before = dump(pair->from, n);
-		move_all(pair, n, n, limits[i]);
+		pair_fill(pair->from, n);
+		before = pair_dump(pair->from, n);
+		pair_move(pair, n, n, limits[i]);
 		assert_true(limits[i] == 1 << 20 ? pair->nparts == 1 : pair->nparts > 1);
-		assert_string_equal(dump(pair->to, n), before);
+		assert_string_equal(pair_dump(pair->to, n), before);
 		rig_sound(pair->to);
 		/* The old one is a tombstone and nothing else. */
-		m = look(pair->from, n);
+		m = pair_look(pair->from, n);
 		assert_int_equal(m.where, LEDGER_MOVED);
 		assert_int_equal(m.to, 1);
 		assert_int_equal(m.step, LEDGER_STEP_GIVEN);
@@ -256,7 +42,7 @@ all_that_there_is_arrives_in_parts_of_any_size(void **state)
 static void
 a_project_that_has_arrived_goes_on_as_before(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_rig *rig = pair->to;
 	struct ledger_webhook w;
 	struct ledger_offer o;
@@ -264,9 +50,9 @@ a_project_that_has_arrived_goes_on_as_before(void **state)
 	const char *lease;
 	struct ledger_held held;
 
-	fill(pair->from, 1);
+	pair_fill(pair->from, 1);
 	lease = arena_strdup(pair->from->a, rig_row(pair->from, 103).lease_id);
-	move_all(pair, 1, 1, 4096);
+	pair_move(pair, 1, 1, 4096);
 	/* The run that is active holds its lease still, and its end promotes the next one. */
 	assert_int_equal(
 	    ledger_check_lease(rig->s, rig->a, rig_run(rig, 103), lease, &held), 0);
@@ -289,26 +75,26 @@ a_project_that_has_arrived_goes_on_as_before(void **state)
 static void
 a_project_may_come_back_in_place_of_its_tombstone(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_rig *swap;
 	const char *before;
 
-	fill(pair->from, 1);
-	before = dump(pair->from, 1);
+	pair_fill(pair->from, 1);
+	before = pair_dump(pair->from, 1);
 	for (int i = 1; i <= 4; i++) {
-		move_all(pair, 1, i, 3000);
+		pair_move(pair, 1, i, 3000);
 		swap = pair->from;
 		pair->from = pair->to;
 		pair->to = swap;
 	}
-	assert_string_equal(dump(pair->from, 1), before);
-	assert_int_equal(look(pair->to, 1).where, LEDGER_MOVED);
+	assert_string_equal(pair_dump(pair->from, 1), before);
+	assert_int_equal(pair_look(pair->to, 1).where, LEDGER_MOVED);
 }
 
 static void
 thousands_of_runs_and_long_texts_arrive(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_rig *rig = pair->from;
 	const char *before;
 
@@ -331,13 +117,13 @@ thousands_of_runs_and_long_texts_arrive(void **state)
 		" index_retry_at, done_at FROM project_runs, n WHERE accept_seq = 1;"
 		"UPDATE project_state SET next_seq = 20000"),
 	    0);
-	before = dump(rig, 1);
-	move_all(pair, 1, 1, LEDGER_PART_BYTES);
+	before = pair_dump(rig, 1);
+	pair_move(pair, 1, 1, LEDGER_PART_BYTES);
 	assert_true(pair->nparts > 3);
 	assert_true(rig_holds(pair->to,
 	    "(SELECT count(*) FROM project_runs) = 10001 AND (SELECT count(*) FROM project_runs"
 	    " WHERE length(CAST(error_message AS BLOB)) = 4095) = 20"));
-	assert_string_equal(dump(pair->to, 1), before);
+	assert_string_equal(pair_dump(pair->to, 1), before);
 }
 
 /* Whoever adds a column has to think of projects that move. */
@@ -350,7 +136,7 @@ every_column_goes_along(void **state)
 	} tables[] = { { "project_state", 11 }, { "project_config", 13 },
 		{ "project_runs", 37 }, { "project_run_events", 5 }, { "project_webhooks", 10 },
 		{ "project_webhook_deliveries", 16 }, { "project_webhook_refusals", 10 } };
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
 		if (!rig_holds(pair->from,
@@ -377,7 +163,7 @@ what_is_frozen_stays_as_it_is(void **state)
 		"UPDATE project_state SET move_to = 3",
 		"UPDATE project_state SET phase = 'moved', move_step = 3",
 	};
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_rig *rig = pair->from;
 	const struct ledger_at at = rig_at(rig);
 	const struct ledger_accept q = { .project_id = rig_prj(rig, 1),
@@ -394,9 +180,9 @@ what_is_frozen_stays_as_it_is(void **state)
 	size_t nruns;
 	int done;
 
-	fill(rig, 1);
-	freeze(pair, 1, 1);
-	before = dump(rig, 1);
+	pair_fill(rig, 1);
+	pair_freeze(pair, 1, 1);
+	before = pair_dump(rig, 1);
 	for (size_t i = 0; i < ARRAY_LEN(changes); i++)
 		if (store_exec(rig->s, changes[i]) != E_ILLEGAL)
 			fail_msg("%s", changes[i]);
@@ -418,22 +204,22 @@ what_is_frozen_stays_as_it_is(void **state)
 	    ledger_dispatched(rig->s, rig->a, LEDGER_DISPATCH_STARTED, "", 10, &runs, &nruns),
 	    0);
 	assert_int_equal(nruns, 1); /* its lease is still to be renewed */
-	assert_string_equal(dump(rig, 1), before);
+	assert_string_equal(pair_dump(rig, 1), before);
 	(void)at;
 }
 
 static void
 what_was_in_flight_may_come_back_until_it_is_frozen(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_rig *rig = pair->from;
 	struct ledger_move m;
 	int done;
 
-	fill(rig, 1);
+	pair_fill(rig, 1);
 	assert_int_equal(
-	    ledger_freeze(rig->s, rig_prj(rig, 1), move_id(pair, 1), 1, rig->now), 0);
-	m = look(rig, 1);
+	    ledger_freeze(rig->s, rig_prj(rig, 1), pair_move_id(pair, 1), 1, rig->now), 0);
+	m = pair_look(rig, 1);
 	assert_int_equal(m.where, LEDGER_FROZEN);
 	assert_int_equal(m.step, LEDGER_STEP_FREEZING);
 	assert_true(ledger_may_change(&m));
@@ -442,16 +228,16 @@ what_was_in_flight_may_come_back_until_it_is_frozen(void **state)
 	    0);
 	assert_true(done);
 	/* It cannot be given away before. */
-	assert_int_equal(give(pair, 1, 1), E_NOENT);
-	assert_int_equal(ledger_freeze_done(rig->s, rig_prj(rig, 1), move_id(pair, 1)), 0);
-	m = look(rig, 1);
+	assert_int_equal(pair_give(pair, 1, 1), E_NOENT);
+	assert_int_equal(ledger_freeze_done(rig->s, rig_prj(rig, 1), pair_move_id(pair, 1)), 0);
+	m = pair_look(rig, 1);
 	assert_false(ledger_may_change(&m));
 }
 
 static void
 a_copy_serves_nobody_and_is_left_alone(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_rig *rig = pair->to;
 	struct ledger_run *runs;
 	struct ledger_project *projects;
@@ -459,13 +245,13 @@ a_copy_serves_nobody_and_is_left_alone(void **state)
 	int64_t n, at;
 	size_t nrows;
 
-	fill(pair->from, 1);
-	before = dump(pair->from, 1);
-	freeze(pair, 1, 1);
-	export_all(pair, 1, LEDGER_PART_BYTES);
-	send_all(pair, 1, 1);
-	assert_int_equal(import(pair, 1, 1), 0);
-	assert_int_equal(look(rig, 1).where, LEDGER_INCOMING);
+	pair_fill(pair->from, 1);
+	before = pair_dump(pair->from, 1);
+	pair_freeze(pair, 1, 1);
+	pair_export(pair, 1, LEDGER_PART_BYTES);
+	pair_send(pair, 1, 1);
+	assert_int_equal(pair_import(pair, 1, 1), 0);
+	assert_int_equal(pair_look(rig, 1).where, LEDGER_INCOMING);
 	for (int which = LEDGER_DISPATCH_QUEUED; which <= LEDGER_DISPATCH_STARTED; which++) {
 		assert_int_equal(ledger_dispatched(rig->s, rig->a, (enum ledger_dispatch)which,
 				     "", 10, &runs, &nrows),
@@ -487,7 +273,7 @@ a_copy_serves_nobody_and_is_left_alone(void **state)
 	assert_int_equal(n, 0);
 	assert_int_equal(ledger_moving_count(rig->s, &n), 0);
 	assert_int_equal(n, 1);
-	assert_string_equal(dump(rig, 1), before);
+	assert_string_equal(pair_dump(rig, 1), before);
 	assert_int_equal(store_exec(rig->s, "DELETE FROM project_runs"), E_ILLEGAL);
 }
 
@@ -496,300 +282,122 @@ a_copy_serves_nobody_and_is_left_alone(void **state)
 static void
 every_step_may_be_repeated(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_move m, *rows;
 	const char *before;
 	size_t n;
 
-	fill(pair->from, 1);
-	before = dump(pair->from, 1);
-	freeze(pair, 1, 1);
-	assert_int_equal(ledger_freeze(pair->from->s, rig_prj(pair->from, 1), move_id(pair, 2),
-			     1, pair->from->now),
+	pair_fill(pair->from, 1);
+	before = pair_dump(pair->from, 1);
+	pair_freeze(pair, 1, 1);
+	assert_int_equal(ledger_freeze(pair->from->s, rig_prj(pair->from, 1),
+			     pair_move_id(pair, 2), 1, pair->from->now),
 	    E_NOENT);
 	assert_int_equal(
-	    ledger_freeze_done(pair->from->s, rig_prj(pair->from, 1), move_id(pair, 1)), 0);
+	    ledger_freeze_done(pair->from->s, rig_prj(pair->from, 1), pair_move_id(pair, 1)),
+	    0);
 	/* Half of it, then all of it in parts of another size. */
-	export_all(pair, 1, 600);
+	pair_export(pair, 1, 600);
 	for (int64_t i = 0; i < pair->nparts / 2; i++)
-		assert_int_equal(store_part(pair, 1, 1, i + 1, pair->parts[i]), 0);
-	export_all(pair, 1, 1500);
-	send_all(pair, 1, 1);
-	assert_int_equal(store_part(pair, 1, 1, 2, pair->parts[1]), 0);
-	assert_int_equal(import(pair, 1, 1), 0);
-	assert_int_equal(import(pair, 1, 1), 0);
-	assert_string_equal(dump(pair->to, 1), before);
+		assert_int_equal(pair_store_part(pair, 1, 1, i + 1, pair->parts[i]), 0);
+	pair_export(pair, 1, 1500);
+	pair_send(pair, 1, 1);
+	assert_int_equal(pair_store_part(pair, 1, 1, 2, pair->parts[1]), 0);
+	assert_int_equal(pair_import(pair, 1, 1), 0);
+	assert_int_equal(pair_import(pair, 1, 1), 0);
+	assert_string_equal(pair_dump(pair->to, 1), before);
 	assert_int_equal(ledger_moves(pair->from->s, pair->from->a, &rows, &n), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(rows[0].step, LEDGER_STEP_FROZEN);
-	assert_int_equal(give(pair, 1, 1), 0);
-	assert_int_equal(give(pair, 1, 1), E_NOENT); /* the rows say where to go on */
+	assert_int_equal(pair_give(pair, 1, 1), 0);
+	assert_int_equal(pair_give(pair, 1, 1), E_NOENT); /* the rows say where to go on */
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(activate(pair, 1, 1, &m), 0);
+		assert_int_equal(pair_activate(pair, 1, 1, &m), 0);
 		assert_int_equal(m.where, LEDGER_HERE);
 	}
-	assert_int_equal(ledger_given(pair->from->s, rig_prj(pair->from, 1), move_id(pair, 1),
-			     LEDGER_STEP_ACTIVE),
+	assert_int_equal(ledger_given(pair->from->s, rig_prj(pair->from, 1),
+			     pair_move_id(pair, 1), LEDGER_STEP_ACTIVE),
 	    0);
 	assert_int_equal(ledger_moves(pair->from->s, pair->from->a, &rows, &n), 0);
 	assert_int_equal(n, 1);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(ledger_given(pair->from->s, rig_prj(pair->from, 1),
-				     move_id(pair, 1), LEDGER_STEP_DONE),
+				     pair_move_id(pair, 1), LEDGER_STEP_DONE),
 		    0);
 	assert_int_equal(ledger_moves(pair->from->s, pair->from->a, &rows, &n), 0);
 	assert_int_equal(n, 0);
 	/* What comes late finds it served, and does it no harm. */
-	assert_int_equal(import(pair, 1, 1), E_EXISTS);
+	assert_int_equal(pair_import(pair, 1, 1), E_EXISTS);
 	assert_int_equal(
-	    ledger_discard(pair->to->s, rig_prj(pair->to, 1), move_id(pair, 1)), 0);
-	assert_string_equal(dump(pair->to, 1), before);
+	    ledger_discard(pair->to->s, rig_prj(pair->to, 1), pair_move_id(pair, 1)), 0);
+	assert_string_equal(pair_dump(pair->to, 1), before);
 }
 
 static void
 a_move_that_is_given_up_leaves_everything_as_it_was(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_rig *rig = pair->from;
 	struct ledger_move m, *rows;
 	const char *before;
 	size_t n;
 
-	fill(rig, 1);
-	before = dump(rig, 1);
-	freeze(pair, 1, 1);
-	export_all(pair, 1, LEDGER_PART_BYTES);
-	send_all(pair, 1, 1);
-	assert_int_equal(import(pair, 1, 1), 0);
-	m = look(rig, 1);
+	pair_fill(rig, 1);
+	before = pair_dump(rig, 1);
+	pair_freeze(pair, 1, 1);
+	pair_export(pair, 1, LEDGER_PART_BYTES);
+	pair_send(pair, 1, 1);
+	assert_int_equal(pair_import(pair, 1, 1), 0);
+	m = pair_look(rig, 1);
 	assert_int_equal(ledger_thaw(rig->s, &m, rig->now), 0);
 	assert_int_equal(ledger_thaw(rig->s, &m, rig->now), E_NOENT);
-	assert_int_equal(look(rig, 1).where, LEDGER_HERE);
-	assert_string_equal(dump(rig, 1), before);
+	assert_int_equal(pair_look(rig, 1).where, LEDGER_HERE);
+	assert_string_equal(pair_dump(rig, 1), before);
 	rig_sound(rig);
 	/* It is too late for that move. */
-	assert_int_equal(give(pair, 1, 1), E_NOENT);
+	assert_int_equal(pair_give(pair, 1, 1), E_NOENT);
 	assert_int_equal(ledger_discards(rig->s, rig->a, &rows, &n), 0);
 	assert_int_equal(n, 1);
-	assert_string_equal(rows[0].move_id, move_id(pair, 1));
+	assert_string_equal(rows[0].move_id, pair_move_id(pair, 1));
 	assert_int_equal(rows[0].to, 1);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(
-		    ledger_discard(pair->to->s, rig_prj(pair->to, 1), move_id(pair, 1)), 0);
-		assert_int_equal(look(pair->to, 1).where, LEDGER_UNKNOWN);
+		    ledger_discard(pair->to->s, rig_prj(pair->to, 1), pair_move_id(pair, 1)),
+		    0);
+		assert_int_equal(pair_look(pair->to, 1).where, LEDGER_UNKNOWN);
 		assert_true(rig_holds(pair->to,
 		    "NOT EXISTS (SELECT 1 FROM project_runs) AND NOT EXISTS"
 		    " (SELECT 1 FROM project_webhook_refusals)"));
-		assert_int_equal(ledger_discarded(rig->s, move_id(pair, 1)), 0);
+		assert_int_equal(ledger_discarded(rig->s, pair_move_id(pair, 1)), 0);
 	}
 	assert_int_equal(ledger_discards(rig->s, rig->a, &rows, &n), 0);
 	assert_int_equal(n, 0);
-	move_all(pair, 1, 2, 4096);
-	assert_string_equal(dump(pair->to, 1), before);
+	pair_move(pair, 1, 2, 4096);
+	assert_string_equal(pair_dump(pair->to, 1), before);
 }
 
 static void
 a_later_import_replaces_a_copy_that_was_left(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 	struct ledger_move m;
 	const char *before;
 
-	fill(pair->from, 1);
-	freeze(pair, 1, 1);
-	export_all(pair, 1, LEDGER_PART_BYTES);
-	send_all(pair, 1, 1);
-	assert_int_equal(import(pair, 1, 1), 0);
-	m = look(pair->from, 1);
+	pair_fill(pair->from, 1);
+	pair_freeze(pair, 1, 1);
+	pair_export(pair, 1, LEDGER_PART_BYTES);
+	pair_send(pair, 1, 1);
+	assert_int_equal(pair_import(pair, 1, 1), 0);
+	m = pair_look(pair->from, 1);
 	assert_int_equal(ledger_thaw(pair->from->s, &m, pair->from->now), 0);
 	(void)rig_settle(pair->from, 103, LEDGER_PASSED);
-	before = dump(pair->from, 1);
-	move_all(pair, 1, 2, 4096);
-	assert_string_equal(dump(pair->to, 1), before);
+	before = pair_dump(pair->from, 1);
+	pair_move(pair, 1, 2, 4096);
+	assert_string_equal(pair_dump(pair->to, 1), before);
 	/* The discard of the first comes after that. */
 	assert_int_equal(
-	    ledger_discard(pair->to->s, rig_prj(pair->to, 1), move_id(pair, 1)), 0);
-	assert_string_equal(dump(pair->to, 1), before);
-}
-
-/* ---- garbled ---- */
-
-static json_t *
-parsed(const char *text)
-{
-	json_t *j;
-
-	assert_int_equal(json_text_parse(text, strlen(text), 8, &j), 0);
-	return j;
-}
-
-static void
-what_is_no_part_is_not_kept(void **state)
-{
-	static const char *const bad[] = { "[]", "1", "null", "{\"state\":{}}",
-		"{\"state\":[1]}", "{\"state\":[[1,2,3,4]]}", "{\"state\":[[1,2,3,4,5,6]]}",
-		"{\"users\":[]}", "{\"state\":[[1,2,3,4,[]]]}", "{\"state\":[[1,2,3,4,{}]]}",
-		"{\"state\":[[1,2,3,4,true]]}", "{\"state\":[[1,2,3,4,1.5]]}",
-		"{\"webhooks\":[[1,2,3,4,5,6,7,8,9,10]]}",
-		"{\"webhooks\":[[1,2,3,4,5,6,7,8,9,[[]]]]}",
-		"{\"webhooks\":[[1,2,3,4,5,6,7,8,9,[1]]]}" };
-	struct pair *pair = *state;
-
-	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		CLEANUP(json_unrefp) json_t *rows = parsed(bad[i]);
-
-		if (store_part(pair, 1, 1, 1, rows) != E_INVAL)
-			fail_msg("%s", bad[i]);
-	}
-	assert_true(rig_holds(pair->to, "NOT EXISTS (SELECT 1 FROM import_parts)"));
-}
-
-static void
-a_part_that_is_too_long_is_not_kept(void **state)
-{
-	struct pair *pair = *state;
-	CLEANUP(buf_done) struct buf text = BUF_INIT;
-	CLEANUP(json_unrefp) json_t *rows = NULL;
-
-	(void)buf_add_str(&text, "{\"state\":[[1,2,3,4,\"");
-	for (size_t i = 0; i < LEDGER_PART_BYTES; i++)
-		(void)buf_add_byte(&text, 'x');
-	(void)buf_add_str(&text, "\"]]}");
-	rows = parsed(buf_cstr(&text));
-	assert_int_equal(store_part(pair, 1, 1, 1, rows), E_TOO_BIG);
-}
-
-/* Begins a savepoint, imports, and takes back whatever was written. */
-static int
-try_import(const struct pair *pair, int project, int move)
-{
-	int r;
-
-	assert_int_equal(store_exec(pair->to->s, "SAVEPOINT try"), 0);
-	r = import(pair, project, move);
-	assert_int_equal(store_exec(pair->to->s, "ROLLBACK TO try; RELEASE try"), 0);
-	return r;
-}
-
-static void
-parts_that_do_not_belong_together_make_nothing(void **state)
-{
-	struct pair *pair = *state;
-	json_t *part;
-
-	fill(pair->from, 1);
-	fill(pair->from, 2);
-	freeze(pair, 1, 1);
-	export_all(pair, 1, 600);
-	assert_true(pair->nparts > 3);
-	/* None, one that is missing, one too many. */
-	assert_int_equal(try_import(pair, 1, 1), E_INVAL);
-	send_all(pair, 1, 1);
-	assert_int_equal(rig_exec(pair->to, "DELETE FROM import_parts WHERE part = 2"), 0);
-	assert_int_equal(try_import(pair, 1, 1), E_INVAL);
-	send_all(pair, 1, 1);
-	assert_int_equal(store_part(pair, 1, 1, pair->nparts + 1, pair->parts[1]), 0);
-	assert_int_equal(try_import(pair, 1, 1), E_INVAL);
-	/* Of another move, of another project. */
-	send_all(pair, 1, 1);
-	assert_int_equal(try_import(pair, 1, 2), E_INVAL);
-	assert_int_equal(store_part(pair, 2, 1, 2, pair->parts[1]), 0);
-	assert_int_equal(try_import(pair, 1, 1), E_INVAL);
-	/* The same rows twice, in another part. */
-	send_all(pair, 1, 1);
-	part = pair->parts[pair->nparts - 1];
-	assert_int_equal(store_part(pair, 1, 1, pair->nparts + 1, part), 0);
-	pair->nparts++;
-	pair->parts[pair->nparts - 1] = json_incref(part);
-	assert_int_equal(try_import(pair, 1, 1), E_CONSTRAINT);
-	assert_int_equal(look(pair->to, 1).where, LEDGER_UNKNOWN);
-}
-
-static void
-rows_that_no_project_has_make_nothing(void **state)
-{
-	/* A member of the first row of a table, and what is put there. */
-	static const struct {
-		const char *table;
-		size_t column;
-		const char *value;
-	} bad[] = { { "state", 0, "0" }, { "state", 0, "null" }, { "state", 0, "\"x\"" },
-		{ "state", 1, "\"done\"" }, { "config", 0, "\"usr_1\"" },
-		{ "config", 3, "\"\"" }, { "config", 7, "null" }, { "config", 10, "null" },
-		{ "webhooks", 0, "\"whk_1\"" }, { "webhooks", 1, "\"svn\"" },
-		{ "webhooks", 2, "2" }, { "webhooks", 4, "\"\"" },
-		{ "deliveries", 4, "\"maybe\"" }, { "deliveries", 11, "\"00\"" },
-		{ "deliveries", 11, "null" }, { "deliveries", 12, "null" },
-		{ "deliveries", 14, "null" }, { "runs", 0, "\"run_1\"" }, { "runs", 1, "0" },
-		{ "runs", 3, "\"pending\"" }, { "runs", 3, "\"active\"" },
-		{ "runs", 9, "\"cron\"" }, { "runs", 10, "null" }, { "runs", 15, "null" },
-		{ "runs", 21, "1" }, { "runs", 30, "\"current\"" }, { "runs", 31, "0" },
-		{ "runs", 36, "[[1,1,\"slept\",\"{}\"]]" },
-		{ "runs", 36, "[[1,1,\"accepted\",\"{}\"],[1,1,\"accepted\",\"{}\"]]" } };
-	struct pair *pair = *state;
-
-	fill(pair->from, 1);
-	freeze(pair, 1, 1);
-	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		json_t *row;
-		int r;
-
-		export_all(pair, 1, LEDGER_PART_BYTES);
-		assert_int_equal(pair->nparts, 1);
-		row = json_array_get(json_object_get(pair->parts[0], bad[i].table), 0);
-		assert_non_null(row);
-		if (strcmp(bad[i].value, "null") == 0)
-			json_array_set_new(row, bad[i].column, json_null());
-		else if (bad[i].value[0] == '[')
-			json_array_set_new(row, bad[i].column, parsed(bad[i].value));
-		else if (bad[i].value[0] == '\"')
-			json_array_set_new(row, bad[i].column,
-			    json_stringn(bad[i].value + 1, strlen(bad[i].value) - 2));
-		else
-			json_array_set_new(
-			    row, bad[i].column, json_integer(bad[i].value[0] - '0'));
-		send_all(pair, 1, 1);
-		r = try_import(pair, 1, 1);
-		if (r != E_CONSTRAINT && r != E_ILLEGAL)
-			fail_msg("%s[%zu] = %s: %s", bad[i].table, bad[i].column, bad[i].value,
-			    r == 0 ? "taken" : err_symbol(r));
-	}
-	/* No state, two; no configuration. */
-	for (int i = 0; i < 3; i++) {
-		json_t *list;
-
-		export_all(pair, 1, LEDGER_PART_BYTES);
-		list = json_object_get(pair->parts[0], i < 2 ? "state" : "config");
-		if (i == 1)
-			json_array_append(list, json_array_get(list, 0));
-		else
-			json_array_clear(list);
-		send_all(pair, 1, 1);
-		assert_int_equal(try_import(pair, 1, 1), i == 1 ? E_CONSTRAINT : E_INVAL);
-	}
-	assert_int_equal(look(pair->to, 1).where, LEDGER_UNKNOWN);
-}
-
-static void
-runs_of_another_project_are_not_taken_over(void **state)
-{
-	struct pair *pair = *state;
-	const char *before;
-	json_t *runs;
-
-	fill(pair->to, 2);
-	before = dump(pair->to, 2);
-	fill(pair->from, 1);
-	freeze(pair, 1, 1);
-	export_all(pair, 1, LEDGER_PART_BYTES);
-	runs = json_object_get(pair->parts[0], "runs");
-	json_array_set_new(json_array_get(runs, 0), 0, json_string(rig_run(pair->to, 201)));
-	send_all(pair, 1, 1);
-	assert_int_equal(try_import(pair, 1, 1), E_CONSTRAINT);
-	assert_string_equal(dump(pair->to, 2), before);
-	/* Nor is a project that is there. */
-	rig_project(pair->to, 1);
-	assert_int_equal(try_import(pair, 1, 1), E_EXISTS);
+	    ledger_discard(pair->to->s, rig_prj(pair->to, 1), pair_move_id(pair, 1)), 0);
+	assert_string_equal(pair_dump(pair->to, 1), before);
 }
 
 /* ---- without memory ---- */
@@ -797,7 +405,7 @@ runs_of_another_project_are_not_taken_over(void **state)
 static int
 starved_export(void *arg)
 {
-	struct pair *pair = arg;
+	struct move_pair *pair = arg;
 	CLEANUP(buf_done) struct buf text = BUF_INIT;
 	struct ledger_pages pages = { .project_id = "prj_0000000000000000000001" };
 	int last;
@@ -808,7 +416,7 @@ starved_export(void *arg)
 static int
 starved_import(void *arg)
 {
-	struct pair *pair = arg;
+	struct move_pair *pair = arg;
 	const struct ledger_part p = { .project_id = "prj_0000000000000000000001",
 		.move_id = "0123456789abcdef0123456789abcdef",
 		.part = 1,
@@ -822,18 +430,18 @@ starved_import(void *arg)
 static void
 each_survives_every_failed_allocation(void **state)
 {
-	struct pair *pair = *state;
+	struct move_pair *pair = *state;
 
-	fill(pair->from, 1);
+	pair_fill(pair->from, 1);
 	assert_string_equal(rig_prj(pair->from, 1), "prj_0000000000000000000001");
-	freeze(pair, 1, 1);
+	pair_freeze(pair, 1, 1);
 	assert_true(starve(starved_export, pair) > 0);
-	export_all(pair, 1, LEDGER_PART_BYTES);
+	pair_export(pair, 1, LEDGER_PART_BYTES);
 	assert_true(starve(starved_import, pair) > 0);
-	assert_int_equal(look(pair->to, 1).where, LEDGER_INCOMING);
+	assert_int_equal(pair_look(pair->to, 1).where, LEDGER_INCOMING);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
 
 int
 main(void)
@@ -850,11 +458,6 @@ main(void)
 		TEST(every_step_may_be_repeated),
 		TEST(a_move_that_is_given_up_leaves_everything_as_it_was),
 		TEST(a_later_import_replaces_a_copy_that_was_left),
-		TEST(what_is_no_part_is_not_kept),
-		TEST(a_part_that_is_too_long_is_not_kept),
-		TEST(parts_that_do_not_belong_together_make_nothing),
-		TEST(rows_that_no_project_has_make_nothing),
-		TEST(runs_of_another_project_are_not_taken_over),
 		TEST(each_survives_every_failed_allocation),
 	};
 
