@@ -13,9 +13,9 @@
 
 #include "lib/base/base.h"
 #include "lib/store/batch.h"
-#include "lib/store/log.h"
 #include "lib/store/check.h"
 #include "lib/store/copy.h"
+#include "lib/store/log.h"
 #include "lib/store/stmt.h"
 
 /* One step of a schema; made from schema/<store>/NNNN_name.sql, in order. */
