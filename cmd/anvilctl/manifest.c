@@ -174,8 +174,7 @@ manifest_write(const struct manifest *m, int dirfd)
 
 /* ---- reading ---- */
 
-static int
-bad(char why[FILES_WHY_SIZE], const char *fmt, ...)
+static int PRINTF_LIKE(2, 3) bad(char why[FILES_WHY_SIZE], const char *fmt, ...)
 {
 	va_list ap;
 

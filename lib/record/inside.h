@@ -38,9 +38,9 @@ struct record {
 	struct record_log log; /* As committed. */
 	int log_unknown;       /* A commit failed: read log_state again first. */
 	int64_t max_log_bytes;
-	int restored; /* The store came from a backup: its ledger may be older. */
-	int hurry;                     /* As the caller says. */
-	struct archive *archive;       /* Owned; NULL until something is archived. */
+	int restored;            /* The store came from a backup: its ledger may be older. */
+	int hurry;               /* As the caller says. */
+	struct archive *archive; /* Owned; NULL until something is archived. */
 	struct archive_reader *reader; /* Owned; NULL until something is read. */
 	int64_t fed_seq;               /* Newest chunk given to the archive. */
 	int capped;                    /* The archive takes no more of the head. */
