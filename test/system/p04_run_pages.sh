@@ -15,6 +15,7 @@ printf "日本語 🔨 é bell\a \033]0;title\a\n"
 echo "<b>no markup</b>"
 echo "to stderr" >&2' >/dev/null
 make_steps_repo "$T/lines" many 'seq -f "line %.0f" 100000' >/dev/null
+make_steps_repo "$T/much" much 'seq -f "a line with the number %.0f" 200000' >/dev/null
 make_steps_repo "$T/long" long 'head -c 1048576 /dev/zero | tr "\0" x; echo' >/dev/null
 start_all
 at_once
@@ -24,6 +25,7 @@ allowed_errors='actor_exited|request_failed|index_sync_failed'
 client pages_run.mjs WAIT="$(new_project wait "file://$T/wait")" \
 	COLOURS="$(new_project colours "file://$T/colours")" \
 	LINES="$(new_project lines "file://$T/lines")" \
+	MUCH="$(new_project much "file://$T/much")" \
 	LONG="$(new_project long "file://$T/long")" \
 	FAILS="$(new_project fails "file://$T/fails")" \
 	CHROMIUM="$(command -v chromium)" >"$T/client.out" 2>&1 ||

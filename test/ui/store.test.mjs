@@ -46,6 +46,7 @@ test('a gap is a row in its place, told once', () => {
 	store.gap(2, 9);
 	store.gap(2, 9);
 	store.gap(5, 4);
+	store.gap(1, 0);
 	assert.deepEqual(texts(store), ['a', 'gap 2-9', 'b']);
 });
 

@@ -254,3 +254,20 @@ test('a hundred thousand lines and a line of a megabyte are scrolled without a p
 		await context.close();
 	}
 });
+
+test('lines that the server does not hold any more are counted, and lead to the download', async () => {
+	const context = await signedIn();
+	const page = await open(context, `/app/runs/${await finished(process.env.MUCH)}`);
+
+	await rows(page).first().waitFor();
+	await log(page).locator('.scroller').focus();
+	await page.keyboard.press('Home');
+	const note = log(page).locator('.row.note');
+
+	await note.getByText(/^\d+ lines are not held here/).waitFor();
+	const [download] = await Promise.all([page.waitForEvent('download'),
+		button(note, 'download the log').click()]);
+
+	assert.ok((await readFile(await download.path())).length > 5_000_000);
+	await context.close();
+});

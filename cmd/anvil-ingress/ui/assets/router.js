@@ -33,6 +33,14 @@ export function hrefOf(path) {
 	return basePath() + path.slice(1);
 }
 
+function decode(part) {
+	try {
+		return decodeURIComponent(part);
+	} catch {
+		return part;	// names nothing
+	}
+}
+
 function match(words, path) {
 	const parts = path.split('/').filter((w) => w !== '');
 	const params = {};
@@ -41,7 +49,7 @@ function match(words, path) {
 		return null;
 	for (let i = 0; i < words.length; i++) {
 		if (words[i].startsWith(':'))
-			params[words[i].slice(1)] = decodeURIComponent(parts[i]);
+			params[words[i].slice(1)] = decode(parts[i]);
 		else if (words[i] !== parts[i])
 			return null;
 	}

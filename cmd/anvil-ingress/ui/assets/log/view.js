@@ -231,9 +231,10 @@ export class LogView {
 	#onScroll() {
 		const top = this.node.scrollTop;
 
-		if (this.#atEnd())
+		// On the way up from the end it is still near it.
+		if (top >= this.#lastTop - 1 && this.#atEnd())
 			this.#setPinned(true);
-		else if (top < this.#lastTop - 1)
+		else if (top < this.#lastTop - 1 && !this.#atEnd())
 			this.#setPinned(false);
 		this.#lastTop = top;
 		this.update();

@@ -123,11 +123,10 @@ export class LogViewer {
 		this.#changed();
 	}
 
-	// Lines before this one are not held by the server's tail.
-	startsAt(firstSeq) {
-		if (firstSeq !== null && firstSeq > 1)
-			this.#before.hidden = false;
-		this.#changed();
+	// What a detail has of the log: its lines, and word of those before them.
+	begin({ recentLogs, firstSeq }) {
+		this.add(recentLogs);
+		this.gap(1, (recentLogs[0]?.seq ?? firstSeq ?? 1) - 1);
 	}
 
 	// `#L12`: that line comes into view, now or when it is there.

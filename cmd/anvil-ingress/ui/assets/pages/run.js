@@ -42,8 +42,7 @@ class RunPage {
 		this.#project = project;
 		this.#viewer = new LogViewer(() => this.#download().catch(toastOf), context.signal);
 		this.#show();
-		this.#viewer.add(detail.recentLogs);
-		this.#viewer.startsAt(detail.firstSeq);
+		this.#viewer.begin(detail);
 		this.#viewer.goToHash(context.hash);
 	}
 
