@@ -10,8 +10,9 @@
 #include "lib/base/map.h"
 #include "lib/base/mem.h"
 
-#define IDLE_MS  20000
-#define AGAIN_MS 50 /* between two questions to the supervisor, for those who wait */
+#define IDLE_MS      20000
+#define AGAIN_MS     50 /* to the next question to the supervisor, twice as long each time, ... */
+#define AGAIN_MAX_MS 400 /* ... up to this, while somebody waits */
 
 struct runlink {
 	uint32_t magic;
@@ -21,6 +22,7 @@ struct runlink {
 	LIST_HEAD(, runlink_want) wants;
 	struct link *link;         /* The actor's; NULL while the supervisor is asked. */
 	struct actor_timer *timer; /* Nobody has used it for a while, or ask again.   */
+	int64_t again_ms;          /* Until it is asked the next time.                 */
 	int asking;                /* The supervisor owes an answer that points here.  */
 	int closed;                /* Only waits for that answer to be freed.          */
 };
@@ -60,6 +62,7 @@ on_up(void *arg, struct link *link, struct rpc_peer *peer)
 	(void)link;
 	OBJ_CHECK(l, RUNLINK_MAGIC);
 	(void)actor_timer_set(l->timer, IDLE_MS);
+	l->again_ms = AGAIN_MS;
 	/* A callback only sends; nothing closes from inside. */
 	while (!LIST_EMPTY(&l->wants))
 		want_done(LIST_FIRST(&l->wants), RUNLINK_UP, peer);
@@ -71,8 +74,10 @@ on_up(void *arg, struct link *link, struct rpc_peer *peer)
 static void
 ask_later(struct runlink *l)
 {
-	if (LIST_EMPTY(&l->wants) || actor_timer_set(l->timer, AGAIN_MS) < 0)
+	if (LIST_EMPTY(&l->wants) || actor_timer_set(l->timer, l->again_ms) < 0)
 		runlink_close(l, RUNLINK_SILENT);
+	else
+		l->again_ms = min_i64(2 * l->again_ms, AGAIN_MAX_MS);
 }
 
 static void
@@ -158,6 +163,7 @@ runlink_new(struct ingress *in, const char *run_id)
 		return NULL;
 	l->magic = RUNLINK_MAGIC;
 	l->in = in;
+	l->again_ms = AGAIN_MS;
 	(void)snprintf(l->run_id, sizeof(l->run_id), "%s", run_id);
 	l->timer = actor_timer_new(in->actor, on_timer, l);
 	if (l->timer == NULL || map_set(in->runlinks, run_id, l) < 0) {

@@ -19,9 +19,12 @@ struct entry {
 #define ENTRY_MAGIC 0x0d73e4b9
 	struct exits *owner;
 	struct run_exit e;
-	int in_flight; /* nothing frees it meanwhile                        */
-	int unwritten; /* its rows say that it lives: the store was no help */
+	int in_flight; /* nothing frees it meanwhile, ...                   */
+	int writing;   /* ... nor until its rows are on disk, or lost       */
+	int last;      /* what is being written are its last words          */
+	int unwritten; /* its rows still say that it lives                  */
 	int told;      /* the shard has answered: only rows are missing     */
+	int complained;
 };
 
 struct exits {
@@ -70,7 +73,7 @@ exits_free(struct exits *x)
 	while ((en = TAILQ_FIRST(&x->list)) != NULL) {
 		TAILQ_REMOVE(&x->list, en, link);
 		en->owner = NULL;
-		if (!en->in_flight) /* else its callback frees it */
+		if (!en->in_flight && !en->writing) /* else its callback frees it */
 			free(en);
 	}
 	actor_timer_free(x->again);
@@ -91,26 +94,74 @@ answered_turn(void *arg, struct turn *t)
 
 static int add_turn(void *arg, struct turn *t);
 
-/* Brings its rows up to what is known of it, again later when they cannot be written; frees it
- * when nothing is left to do. */
+/* 1: nobody has it any more, and it is gone. */
+static int
+is_orphan(struct entry *en)
+{
+	if (en->owner != NULL)
+		return 0;
+	if (!en->in_flight && !en->writing)
+		free(en);
+	return 1;
+}
+
+static void
+rows_on_disk(void *arg)
+{
+	struct entry *en = arg;
+
+	OBJ_CHECK(en, ENTRY_MAGIC);
+	en->writing = 0;
+	if (is_orphan(en))
+		return;
+	en->unwritten = 0;
+	if (en->last) {
+		TAILQ_REMOVE(&en->owner->list, en, link);
+		en->magic = 0;
+		free(en);
+	} else if (en->told) {
+		settle(en);
+	}
+}
+
+static void
+rows_lost(void *arg)
+{
+	struct entry *en = arg;
+
+	OBJ_CHECK(en, ENTRY_MAGIC);
+	en->writing = 0;
+	if (is_orphan(en))
+		return;
+	if (en->unwritten && !en->complained)
+		log_event(
+		    LOG_LEVEL_WARN, "runner_end_not_recorded", LOG_STR("runId", en->e.run_id));
+	en->complained = 1;
+	(void)actor_timer_set(en->owner->again, AGAIN_MS);
+}
+
+static int
+settle_turn(void *arg, struct turn *t)
+{
+	struct entry *en = arg;
+	int r = en->unwritten ? add_turn(&en->e, t) : 0;
+
+	if (r == 0 && en->last)
+		r = answered_turn(en->e.spawn_id, t);
+	return r < 0 ? r : turn_after_commit(t, rows_on_disk, en, rows_lost);
+}
+
+/* Brings its rows up to what is known of it, again later when they cannot be written, and has
+ * it freed when nothing is left to do. */
 static void
 settle(struct entry *en)
 {
-	struct exits *x = en->owner;
-	int r = 0;
-
-	if (en->unwritten)
-		r = sup_write(x->sup, add_turn, &en->e);
-	en->unwritten = r < 0;
-	if (r == 0 && en->told)
-		r = sup_write(x->sup, answered_turn, en->e.spawn_id);
-	if (r < 0) {
-		(void)actor_timer_set(x->again, AGAIN_MS);
-	} else if (en->told) {
-		TAILQ_REMOVE(&x->list, en, link);
-		en->magic = 0;
-		free(en);
-	}
+	if (en->writing || (!en->unwritten && !en->told))
+		return;
+	en->writing = 1;
+	en->last = en->told;
+	if (sup_write(en->owner->sup, settle_turn, en) < 0 && en->writing)
+		rows_lost(en);
 }
 
 static int
@@ -148,10 +199,8 @@ on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 
 	OBJ_CHECK(en, ENTRY_MAGIC);
 	en->in_flight = 0;
-	if (en->owner == NULL) {
-		free(en);
+	if (is_orphan(en))
 		return;
-	}
 	CRASH_POINT("supervisor_exit_answered");
 	if (err < 0 || res->kind == PROJECT_RUNNER_EXITED_MOVING)
 		(void)actor_timer_set(en->owner->again, AGAIN_MS);
@@ -242,17 +291,14 @@ exits_add(struct exits *x, const struct run_exit *e)
 {
 	struct run_exit copy = *e;
 	struct entry *en = remember(x, e);
-	int r = sup_write(x->sup, add_turn, &copy);
 
-	if (r < 0)
-		log_event(LOG_LEVEL_WARN, "runner_end_not_recorded",
-		    LOG_STR("runId", e->run_id), LOG_STR("errorCode", err_symbol(r)));
-	/* Without memory the row stays, and the shard asks by its re-check (runStatus). */
-	if (en == NULL)
+	if (en == NULL) {
+		/* Nobody is told, but the shard asks by its re-check (runStatus). */
+		(void)sup_write(x->sup, add_turn, &copy);
 		return;
-	en->unwritten = r < 0;
-	if (en->unwritten)
-		(void)actor_timer_set(x->again, AGAIN_MS);
+	}
+	en->unwritten = 1;
+	settle(en);
 	send_one(en);
 }
 
