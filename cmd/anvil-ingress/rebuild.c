@@ -432,7 +432,8 @@ rebuild_start(struct rebuild *r, const char *job_id)
 /* What the store asks for. */
 struct opening {
 	struct index_job job;
-	int restored, empty;
+	int restored;
+	enum index_gap gap;
 };
 
 static int
@@ -443,7 +444,7 @@ look_turn(void *arg, struct turn *t)
 
 	if (r == 0)
 		r = store_is_restored(t->store, &o->restored);
-	return r < 0 ? r : index_is_empty(t->store, &o->empty);
+	return r < 0 ? r : index_is_empty(t->store, &o->gap);
 }
 
 static int
@@ -517,9 +518,9 @@ open_job(struct rebuild *r)
 	}
 	/* Texts of the job went with the turn. */
 	interrupted = o.job.job_id != NULL && o.job.finished_at == 0;
-	if (o.job.complete && !o.restored && !o.empty)
+	if (o.job.complete && !o.restored && o.gap != INDEX_GAP_PROJECTS)
 		lacks_nothing(r);
-	if (o.restored || interrupted || !o.job.complete || o.empty)
+	if (o.restored || interrupted || !o.job.complete || o.gap != INDEX_GAP_NONE)
 		work(r, begin_turn, NULL, interrupted && !o.restored ? on_resumed : on_begun);
 	else
 		r->opened = 1;

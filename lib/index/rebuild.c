@@ -100,12 +100,12 @@ one_number(struct store *s, enum index_stmt which, int64_t *ret)
 }
 
 int
-index_is_empty(struct store *s, int *ret)
+index_is_empty(struct store *s, enum index_gap *ret)
 {
-	int64_t empty = 0;
-	int r = one_number(s, IX_INDEX_EMPTY, &empty);
+	int64_t gap = INDEX_GAP_NONE;
+	int r = one_number(s, IX_INDEX_EMPTY, &gap);
 
-	*ret = empty != 0;
+	*ret = (enum index_gap)gap;
 	return r;
 }
 

@@ -25,8 +25,8 @@ struct index_job {
 };
 
 int index_job_get(struct store *s, struct arena *a, struct index_job *ret);
-/* A new job, with its first pass.  Unless it was ${reason} "asked" for, the index is not complete
- * until its end. */
+/* A new job, with its first pass.  The index is not complete until its end, unless it was
+ * before and ${reason} is "asked", or "empty" of runs alone. */
 int index_job_begin(struct store *s, const char *job_id, const char *reason, int64_t now_ms);
 /* All is read once more: the counts begin anew. */
 int index_job_pass(struct store *s);
@@ -36,8 +36,9 @@ int index_job_end(struct store *s, int64_t now_ms);
 
 /* Forgets all projects and runs; accounts stay. */
 int index_empty(struct store *s);
+enum index_gap { INDEX_GAP_NONE, INDEX_GAP_RUNS, INDEX_GAP_PROJECTS };
 /* *ret: there is no project, or no run. */
-int index_is_empty(struct store *s, int *ret);
+int index_is_empty(struct store *s, enum index_gap *ret);
 
 /* What a shard has exported of a project.  ${owned}: it is the shard's, and not on its way to
  * it; then the higher rev wins, and otherwise what is there stays.  One that was removed during
