@@ -65,9 +65,9 @@ done
 
 # ---- what is there ---------------------------------------------------------------------
 
-# rebuilt [SECONDS]: waits until no rebuild is left.
+# rebuilt: waits until no rebuild is left.
 rebuilt() {
-	wait_for "${1-60}" "ctl call ingress index.status 2>/dev/null >$T/status.json &&
+	wait_for 60 "ctl call ingress index.status 2>/dev/null >$T/status.json &&
 		jq -e '.running == false and .complete' $T/status.json >/dev/null"
 }
 
