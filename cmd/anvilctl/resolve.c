@@ -19,7 +19,7 @@ set_shard(struct place *p, int64_t shard)
 }
 
 int
-place_again(struct ctl *ctl, struct place *p, struct place_way *w, int kind, int64_t shard)
+place_again(struct ctl *ctl, struct place *p, struct place_way *w, unsigned kind, int64_t shard)
 {
 	if (kind == w->moved) {
 		set_shard(p, shard);

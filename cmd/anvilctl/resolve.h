@@ -29,29 +29,28 @@ int resolve_actor(struct ctl *ctl, const char *word, char ret_address[RPC_ADDRES
  * ${where}, and follows a project that has gone to another shard; one that is on its way is
  * waited for, 5 s at most.
  */
-#define PLACE_CALL(ctl, place, method, METHOD, params, result)                                 \
-	__extension__({                                                                        \
-		struct method##_result *res_ = (result);                                       \
-		struct place_way way_ = { .moved = METHOD##_MOVED,                             \
-			.moving = METHOD##_MOVING };                                           \
-		int r_;                                                                        \
-		do {                                                                           \
-			*res_ = (struct method##_result) { .kind = 0 };                        \
-			r_ = CTL_CALL(ctl, (place)->shard, method, params, res_);              \
-		} while (r_ == 0 &&                                                            \
-		    place_again((ctl), (place), &way_, (int)res_->kind, res_->u.moved.shard)); \
-		r_;                                                                            \
+#define PLACE_CALL(ctl, at, method, METHOD, params, result)                                   \
+	__extension__({                                                                       \
+		struct method##_result *q_ = (result);                                        \
+		struct place_way w_ = { .moved = METHOD##_MOVED, .moving = METHOD##_MOVING }; \
+		int r_;                                                                       \
+		do {                                                                          \
+			*q_ = (struct method##_result) { .kind = 0 };                         \
+			r_ = CTL_CALL(ctl, (at)->shard, method, params, q_);                  \
+		} while (r_ == 0 && place_again(ctl, at, &w_, q_->kind, q_->u.moved.shard));  \
+		r_;                                                                           \
 	})
 
 /* How far a call has followed its project. */
 struct place_way {
-	int moved, moving; /* Kinds of the method's result.        */
-	int hops;          /* Shards that have sent it on.         */
-	int64_t waited_ms; /* For a project that was between two.  */
+	unsigned moved, moving; /* Kinds of the method's result.        */
+	int hops;               /* Shards that have sent it on.         */
+	int64_t waited_ms;      /* For a project that was between two.  */
 };
 
 /* 1: the same call is to be made again, now; ${shard} is of `moved`. */
-int place_again(struct ctl *ctl, struct place *p, struct place_way *w, int kind, int64_t shard);
+int place_again(
+    struct ctl *ctl, struct place *p, struct place_way *w, unsigned kind, int64_t shard);
 
 /* Address of the actor of ${run_id}; one that has ended is started to answer.
  * 0 or a status, explained. */
