@@ -16,15 +16,16 @@ static const struct store_rule rules[] = {
 };
 
 static int
-find_problems(struct store *s, int64_t now_ms, struct store_problems *ret)
+find_problems(void *arg, struct store *s, int64_t now_ms, struct store_problems *ret)
 {
+	(void)arg;
 	return store_check_rules(s, rules, ARRAY_LEN(rules), now_ms, ret);
 }
 
 int
 supervisor_look(const char *path, int64_t now_ms, struct store_problems *ret)
 {
-	return store_inspect(&supervisor_store, path, find_problems, now_ms, ret);
+	return store_inspect(&supervisor_store, path, find_problems, NULL, now_ms, ret);
 }
 
 /* ---- rows and processes ---- */

@@ -46,7 +46,7 @@ look(void *arg)
 		return;
 	k->err = desc->checks != NULL && desc->checks->look != NULL
 	    ? desc->checks->look(k->place, k->now_ms, &k->found)
-	    : store_inspect(desc->store, k->place, NULL, k->now_ms, &k->found);
+	    : store_inspect(desc->store, k->place, NULL, NULL, k->now_ms, &k->found);
 }
 
 /* ---- on the loop ---- */

@@ -18,10 +18,17 @@ index_find_problems(struct store *s, int64_t now_ms, struct store_problems *ret)
 	return store_check_rules(s, rules, ARRAY_LEN(rules), now_ms, ret);
 }
 
+static int
+find(void *arg, struct store *s, int64_t now_ms, struct store_problems *ret)
+{
+	(void)arg;
+	return index_find_problems(s, now_ms, ret);
+}
+
 int
 index_inspect(const char *path, int64_t now_ms, struct store_problems *ret)
 {
-	return store_inspect(&index_store, path, index_find_problems, now_ms, ret);
+	return store_inspect(&index_store, path, find, NULL, now_ms, ret);
 }
 
 /* ---- mending ---- */

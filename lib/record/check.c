@@ -17,12 +17,6 @@ static const struct store_rule rules[] = {
 #undef RULE
 };
 
-static int
-find_problems(struct store *s, int64_t now_ms, struct store_problems *ret)
-{
-	return store_check_rules(s, rules, ARRAY_LEN(rules), now_ms, ret);
-}
-
 /* ---- how it stands ---- */
 
 static int
@@ -108,21 +102,20 @@ check_archive(struct store *s, const char *dir, struct store_problems *ret)
 
 /* ---- all of it ---- */
 
-/* What the rules need is there: the schema is ours. */
+struct look {
+	const char *dir;
+	struct record_standing *standing;
+};
+
 static int
-inspect_rows(
-    const char *path, const char *dir, struct store_problems *ret, struct record_standing *st)
+find(void *arg, struct store *s, int64_t now_ms, struct store_problems *ret)
 {
-	CLEANUP(store_closep) struct store *s = NULL;
-	int r = store_open_reader(&record_store_desc, path, 0, &s);
+	const struct look *l = arg;
+	int r = store_check_rules(s, rules, ARRAY_LEN(rules), now_ms, ret);
 
 	if (r == 0)
-		r = store_begin(s);
-	if (r == 0 && store_version(s) != (int64_t)*record_store_desc.nmigrations)
-		return 0; /* said already */
-	if (r == 0)
-		r = read_standing(s, ret->arena, st);
-	return r < 0 ? r : check_archive(s, dir, ret);
+		r = read_standing(s, ret->arena, l->standing);
+	return r < 0 ? r : check_archive(s, l->dir, ret);
 }
 
 int
@@ -130,17 +123,10 @@ record_inspect(const char *dir, int64_t now_ms, struct store_problems *ret,
     struct record_standing *ret_standing)
 {
 	CLEANUP_FREE char *path = mem_format("%s/" RECORD_DB, dir);
-	int r;
+	struct look l = { dir, ret_standing };
 
 	*ret_standing = (struct record_standing) { .run_id = NULL };
 	if (path == NULL)
 		return E_NOMEM;
-	if (!record_exists(dir))
-		return 0;
-	r = store_inspect(&record_store_desc, path, find_problems, now_ms, ret);
-	if (r == 0)
-		r = inspect_rows(path, dir, ret, ret_standing);
-	if (r < 0 && r != E_NOMEM)
-		return store_problem_say(ret, "unreadable", "store", 0, "%s", err_text(r));
-	return r;
+	return store_inspect(&record_store_desc, path, find, &l, now_ms, ret);
 }

@@ -8,6 +8,7 @@
 
 #include "lib/base/arena.h"
 #include "lib/base/err.h"
+#include "lib/base/mem.h"
 #include "lib/store/priv.h"
 
 #define TEXT_SIZE 512
@@ -188,21 +189,47 @@ store_check_whole(struct store *s, struct store_problems *ret)
 	return r;
 }
 
+/* ---- both ---- */
+
+/* What only reads leaves its log behind when it is the last to close, and is not told of CHECKs;
+ * so this one may write, and does not.  Nor does it touch what a newer version has written. */
+static int
+open_checker(const struct store_desc *d, const char *path, struct store **ret)
+{
+	CLEANUP(store_closep) struct store *s = NULL;
+	CLEANUP_FREE char *why = NULL;
+	int r = store_open_checker(d, path, &s);
+
+	if (r == 0)
+		r = store_look(s, &why);
+	if (r == 0)
+		r = store_set_up(s->db);
+	if (r == 0 || r == E_NEWER)
+		r = store_exec(s, "PRAGMA query_only = ON");
+	if (r == 0)
+		*ret = TAKE_PTR(s);
+	return r;
+}
+
 /* A schema that is older or newer has other tables than the rules speak of. */
 static int
-inspect_open(struct store *s, store_rules_fn *rules, int64_t now_ms, struct store_problems *ret)
+inspect_open(struct store *s, store_rules_fn *rules, void *arg, int64_t now_ms,
+    struct store_problems *ret)
 {
-	int r = store_begin(s);
+	int r = store_do(s, WORD_BEGIN);
 
 	if (r == 0 && rules != NULL && store_version(s) == (int64_t)*s->desc->nmigrations)
-		r = rules(s, now_ms, ret);
+		r = rules(arg, s, now_ms, ret);
 	if (r < 0 && r != E_NOMEM)
 		r = say_unreadable(s, r, ret);
-	return r < 0 ? r : store_check_whole(s, ret);
+	if (r == 0)
+		r = store_check_whole(s, ret);
+	store_rollback(s);
+	return r;
 }
 
 int
-store_inspect(const struct store_desc *d, const char *path, store_rules_fn *rules,
+store_inspect(const struct store_desc *d, const char *path, store_rules_fn *rules, void *arg,
     int64_t now_ms, struct store_problems *ret)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
@@ -210,8 +237,8 @@ store_inspect(const struct store_desc *d, const char *path, store_rules_fn *rule
 
 	if (access(path, F_OK) < 0 && errno == ENOENT)
 		return 0;
-	r = store_open_reader(d, path, 0, &s);
+	r = open_checker(d, path, &s);
 	if (r < 0 && r != E_NOMEM)
 		return store_problem_say(ret, "unreadable", "store", 0, "%s", err_text(r));
-	return r < 0 ? r : inspect_open(s, rules, now_ms, ret);
+	return r < 0 ? r : inspect_open(s, rules, arg, now_ms, ret);
 }

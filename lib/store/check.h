@@ -59,11 +59,12 @@ int store_check_rules(struct store *s, const struct store_rule *rules, size_t nr
  * is a problem, not an error.  0 or E_NOMEM. */
 int store_check_whole(struct store *s, struct store_problems *ret);
 
-/* Both, for the store in ${path}, by a reader of its own and as of one moment; for any thread.
- * ${rules} NULL: there are none.  A file that is not there has nothing wrong, and one that
- * cannot be read has one problem.  0 or E_NOMEM. */
-typedef int store_rules_fn(struct store *s, int64_t now_ms, struct store_problems *ret);
+/* Both, for the store in ${path}, by a connection of its own and as of one moment; for any thread
+ * of the process that holds its lock.  ${rules} NULL: there are none.  A file that is not there
+ * has nothing wrong, and one that cannot be read has one problem.  0 or E_NOMEM. */
+typedef int
+store_rules_fn(void *arg, struct store *s, int64_t now_ms, struct store_problems *ret);
 int store_inspect(const struct store_desc *d, const char *path, store_rules_fn *rules,
-    int64_t now_ms, struct store_problems *ret);
+    void *arg, int64_t now_ms, struct store_problems *ret);
 
 #endif

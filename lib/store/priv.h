@@ -50,6 +50,8 @@ int store_error_in(struct store *s, int rc);
 int store_do(struct store *s, enum store_word word);
 /* Opens the file, unchanged.  *ret is the caller's to close on failure too. */
 int store_connect(const char *path, int flags, sqlite3 **ret);
+/* A handle of the file as it is: neither pragmas nor migrations.  0 or an error. */
+int store_open_checker(const struct store_desc *d, const char *path, struct store **ret);
 /* Gives it the pragmas of every connection. */
 int store_set_up(sqlite3 *db);
 /* As store_open_reader(), with ${flags} of SQLite. */

@@ -201,6 +201,17 @@ store_open(
 	return 0;
 }
 
+int
+store_open_checker(const struct store_desc *d, const char *path, struct store **ret)
+{
+	CLEANUP(store_closep) struct store *s = store_alloc(d, path);
+	int r = s != NULL ? store_connect(path, SQLITE_OPEN_READWRITE, &s->db) : E_NOMEM;
+
+	if (r == 0)
+		*ret = TAKE_PTR(s);
+	return r;
+}
+
 static int
 reader_is_late(void *arg)
 {
