@@ -347,10 +347,12 @@ actor_new(const struct actor_desc *desc, const struct actor_place *place,
 	return 0;
 }
 
-/* Callbacks that are owed by connections run from the loop: rounds without waiting. */
+/* Callbacks that are owed by connections run from the loop: rounds without waiting.  They look
+ * for the links that their owners keep, which are still there. */
 static void
 let_go(struct actor *a)
 {
+	struct out_link *o;
 	struct conn *c;
 
 	a->ended = 1;
@@ -359,8 +361,8 @@ let_go(struct actor *a)
 	backup_stop(a);
 	a->worker = worker_free(a->worker);
 	a->aside = worker_free(a->aside);
-	while (!LIST_EMPTY(&a->links))
-		(void)actor_unlink(a, LIST_FIRST(&a->links)->link);
+	LIST_FOREACH (o, &a->links, entry)
+		link_close(o->link);
 	while ((c = LIST_FIRST(&a->conns)) != NULL) {
 		LIST_REMOVE(c, entry);
 		a->nconns--;
@@ -383,6 +385,8 @@ actor_free(struct actor *a)
 		return NULL;
 	OBJ_CHECK(a, ACTOR_MAGIC);
 	let_go(a);
+	while (!LIST_EMPTY(&a->links))
+		(void)actor_unlink(a, LIST_FIRST(&a->links)->link);
 	outage_end(a);
 	if (a->base != NULL) {
 		(void)event_del(&a->ev_commit);

@@ -27,6 +27,7 @@ struct link {
 	char socket[RPC_ADDRESS_SIZE + 8];
 	enum rpc_role role;
 	int once;
+	int closed; /* For good. */
 	struct link_ops ops;
 	void *arg;
 	struct rpc_peer *peer;   /* Owned; from connect() on.                     */
@@ -243,14 +244,21 @@ link_new(struct event_base *base, const struct link_desc *desc, const struct lin
 	return l;
 }
 
+void
+link_close(struct link *l)
+{
+	OBJ_CHECK(l, LINK_MAGIC);
+	l->closed = 1;
+	drop_peer(l);
+	(void)event_del(&l->ev_retry);
+}
+
 struct link *
 link_free(struct link *l)
 {
 	if (l == NULL)
 		return NULL;
-	OBJ_CHECK(l, LINK_MAGIC);
-	drop_peer(l);
-	(void)event_del(&l->ev_retry);
+	link_close(l);
 	free(l->to);
 	free(l->address);
 	l->magic = 0;
@@ -268,7 +276,7 @@ void
 link_retry(struct link *l)
 {
 	l->backoff_ms = LINK_BACKOFF_MS;
-	if (l->peer == NULL)
+	if (l->peer == NULL && !l->closed)
 		event_active(&l->ev_retry, EV_TIMEOUT, 0);
 }
 

@@ -55,7 +55,10 @@ struct link_desc {
 /* Starts connecting from the loop at once.  NULL: no memory or a bad address. */
 struct link *link_new(struct event_base *base, const struct link_desc *desc,
     const struct link_ops *ops, void *arg);
-/* Closes; no callback of the ops runs any more, calls in flight still get theirs. */
+/* Ends the connection for good; no callback of the ops runs any more, calls in flight still get
+ * theirs, and link_peer() is NULL in them. */
+void link_close(struct link *l);
+/* As link_close(), and frees it. */
 struct link *link_free(struct link *l);
 DEFINE_CLEANUP(struct link *, link_free)
 

@@ -36,6 +36,7 @@ struct fix {
 	struct hello seen;
 	char seen_address[RPC_ADDRESS_SIZE];
 	int free_on_down;
+	int ncut_off;
 };
 
 static void
@@ -338,6 +339,36 @@ a_link_may_be_freed_in_its_callback_and_in_its_hello(void **state)
 	assert_int_equal(f->nup, 0);
 }
 
+static void
+on_cut_off(void *arg, const struct rpc_answer *answer)
+{
+	struct fix *f = arg;
+
+	assert_int_equal(answer->err, E_LINK);
+	assert_null(link_peer(f->link));
+	f->ncut_off++;
+}
+
+static void
+a_closed_link_is_there_for_the_callbacks_that_are_owed(void **state)
+{
+	struct fix *f = *state;
+
+	assert_int_equal(bind_it(f), 0);
+	link_it(f);
+	wait_up(f, 1);
+	assert_int_equal(rpc_send(link_peer(f->link), "x", NULL, NULL, on_cut_off, f), 0);
+	link_close(f->link);
+	assert_int_equal(f->ncut_off, 0);
+	while (f->ncut_off < 1)
+		turn(f);
+	/* It does not come back, asked for or not. */
+	link_retry(f->link);
+	step(f);
+	assert_int_equal(f->ndown, 0);
+	assert_int_equal(f->nup, 1);
+}
+
 /* ---- against bytes written by hand ---- */
 
 static int
@@ -545,6 +576,7 @@ main(void)
 		T(silent_connections_are_few),
 		T(a_name_that_has_gone_is_bound_again),
 		T(a_paused_listener_accepts_nobody),
+		T(a_closed_link_is_there_for_the_callbacks_that_are_owed),
 		cmocka_unit_test(addresses_name_sockets_and_roles),
 		cmocka_unit_test(every_failed_allocation_is_only_a_delay),
 	};
