@@ -41,15 +41,21 @@ struct sweep {
 struct job {
 	struct sweep *sweep;
 	char *parent;         /* folder that holds the trees                */
-	const char *names[4]; /* ends with NULL                             */
+	const char *names[3]; /* ends with NULL                             */
 	char name[64];        /* storage of a name that is not constant     */
+	char lock[64];        /* ... of a second one                        */
 	char run_id[ID_SIZE]; /* "": nothing to note when it is done         */
-	int kills;            /* first what a killed run left running       */
-	int all;              /* `parent` holds runs: what is left of each  */
+	enum {
+		JOB_TREES,   /* those that are named                            */
+		JOB_LEFT,    /* what is left of the run that is named           */
+		JOB_ALL_LEFT /* ... of every run in `parent`                    */
+	} kind;
 	int failed;
 };
 
+/* What a run leaves, and what becomes of it while it is removed. */
 static const char *const leftovers[] = { "ws", "tmp", "home" };
+static const char *const going[] = { "ws.gone", "tmp.gone", "home.gone" };
 
 static void
 job_free(struct job *j)
@@ -59,72 +65,88 @@ job_free(struct job *j)
 }
 
 static int
-has_leftovers(int dir)
+has_any(int dir, const char *const names[])
 {
 	for (size_t i = 0; i < ARRAY_LEN(leftovers); i++)
-		if (faccessat(dir, leftovers[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		if (faccessat(dir, names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			return 1;
 	return 0;
 }
 
-/* Whoever is at work in ${name} holds its lock. */
 static int
-sweep_one(int runs, const char *name)
+remove_going(int dir)
 {
-	CLEANUP(io_closep) int dir = io_open_dir(runs, name);
+	int failed = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(going); i++) {
+		int r;
+
+		CRASH_POINT("supervisor_sweeping");
+		r = sandbox_remove_tree(dir, going[i]);
+		failed = r < 0 ? r : failed;
+	}
+	return failed;
+}
+
+/* Whoever is at work in a run holds its lock: a run that was given back may have been begun anew
+ * by now.  Removing may take long, and nobody is to wait for that: under the lock the trees only
+ * get other names. */
+static int
+remove_left(int runs, const char *run_id)
+{
+	CLEANUP(io_closep) int dir = io_open_dir(runs, run_id);
 	CLEANUP(io_closep) int lock = -1;
 	int r = 0;
 
-	if (dir < 0 || !has_leftovers(dir) || io_lock_file(dir, "lock", &lock) < 0)
+	if (dir < 0)
 		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(leftovers); i++) {
-		int one = sandbox_remove_tree(dir, leftovers[i]);
-
-		r = one < 0 ? one : r;
-	}
-	return r;
+	if (has_any(dir, going))
+		r = remove_going(dir);
+	if (r < 0 || !has_any(dir, leftovers) || io_lock_file(dir, "lock", &lock) < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_LEN(leftovers); i++)
+		if (renameat(dir, leftovers[i], dir, going[i]) < 0 && errno != ENOENT)
+			r = E_SYS;
+	io_close(&lock);
+	return r < 0 ? r : remove_going(dir);
 }
 
 static void
-sweep_all(struct job *j)
+remove_all_left(struct job *j, int runs)
 {
-	DIR *runs = opendir(j->parent);
-	struct dirent *e;
+	DIR *d = fdopendir(fcntl(runs, F_DUPFD_CLOEXEC, 0));
+	const struct dirent *e;
 
-	while (runs != NULL && (e = readdir(runs)) != NULL) {
-		int r = id_check(ID_RUN, e->d_name) ? sweep_one(dirfd(runs), e->d_name) : 0;
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		int r = id_check(ID_RUN, e->d_name) ? remove_left(runs, e->d_name) : 0;
 
 		j->failed = r < 0 ? r : j->failed;
 	}
-	if (runs != NULL)
-		(void)closedir(runs);
+	if (d != NULL)
+		(void)closedir(d);
 }
 
 static void
 job_work(void *arg)
 {
 	struct job *j = arg;
-	CLEANUP(io_closep) int dir = -1;
+	CLEANUP(io_closep) int dir = io_open_dir(AT_FDCWD, j->parent);
 
-	if (j->all) {
-		sweep_all(j);
-		return;
-	}
-	dir = io_open_dir(AT_FDCWD, j->parent);
 	/* What still runs would go on writing. */
-	for (int i = 0; i < KILL_TRIES && j->kills && sandbox_sweep() != 0; i++)
+	for (int i = 0; i < KILL_TRIES && j->kind == JOB_LEFT && sandbox_sweep() != 0; i++)
 		(void)poll(NULL, 0, KILL_AGAIN_MS);
 	if (dir < 0) {
 		j->failed = errno == ENOENT ? 0 : E_SYS;
-		return;
-	}
-	for (size_t i = 0; j->names[i] != NULL; i++) {
-		int r;
+	} else if (j->kind == JOB_LEFT) {
+		j->failed = remove_left(dir, j->name);
+	} else if (j->kind == JOB_ALL_LEFT) {
+		remove_all_left(j, dir);
+	} else {
+		for (size_t i = 0; j->names[i] != NULL; i++) {
+			int r = sandbox_remove_tree(dir, j->names[i]);
 
-		CRASH_POINT("supervisor_sweeping");
-		r = sandbox_remove_tree(dir, j->names[i]);
-		if (r < 0)
-			j->failed = r;
+			j->failed = r < 0 ? r : j->failed;
+		}
 	}
 }
 
@@ -182,9 +204,10 @@ sweep_leftovers(struct sweep *w, const char *run_id)
 
 	if (j == NULL)
 		return;
-	j->parent = mem_format("%s/runs/%s", w->sup->config->data_dir, run_id);
-	memcpy(j->names, leftovers, sizeof(leftovers));
-	j->kills = 1;
+	j->parent = mem_format("%s/runs", w->sup->config->data_dir);
+	(void)snprintf(j->name, sizeof(j->name), "%s", run_id);
+	j->names[0] = j->name;
+	j->kind = JOB_LEFT;
 	remove_later(w, j);
 }
 
@@ -211,7 +234,9 @@ sweep_mirror(struct sweep *w, const char *project_id)
 		return;
 	j->parent = mem_format("%s/cache", w->sup->config->data_dir);
 	(void)snprintf(j->name, sizeof(j->name), "%s.git", project_id);
+	(void)snprintf(j->lock, sizeof(j->lock), "%s.lock", project_id);
 	j->names[0] = j->name;
+	j->names[1] = j->lock;
 	remove_later(w, j);
 }
 
@@ -319,7 +344,7 @@ sweep_forgotten(struct sweep *w)
 		return;
 	j->parent = mem_format("%s/runs", w->sup->config->data_dir);
 	j->names[0] = "runs";
-	j->all = 1;
+	j->kind = JOB_ALL_LEFT;
 	remove_later(w, j);
 }
 
