@@ -228,8 +228,8 @@ open_all(struct copies *c, struct proc *p)
 
 	if (r == 0)
 		r = config_from_json((const char *)text.data, text.len, &config);
-	if (r < 0)
-		return r;
+	if (r < 0 || config == NULL)
+		return r < 0 ? r : E_NOMEM;
 	c->runs = mem_format("%s/runs", config->data_dir);
 	c->folder = proc_option(p, "--copy");
 	c->folder_fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -113,7 +113,7 @@ wait_for_copier(struct backup *b, struct supervisor_copy_status_result *ret)
 		if (!s->running)
 			return 0;
 		progress_say(&b->progress, "copying runs: %lld of %lld",
-		    (long long)(s->copied + s->gone), (long long)s->total);
+		    (long long)s->copied + (long long)s->gone, (long long)s->total);
 		client_pause(b->ctl->client, POLL_MS);
 	}
 }

@@ -406,9 +406,11 @@ backup_run(struct ctl *ctl, const struct args *args)
 	struct backup b = { .ctl = ctl, .dirfd = -1, .manifest = manifest_new() };
 	int r;
 
+	if (b.manifest == NULL)
+		return ctl_fail_nomem();
 	progress_init(&b.progress, ctl->json);
 	(void)umask(0077);
-	r = b.manifest != NULL ? make(&b, args->words[0]) : ctl_fail_nomem();
+	r = make(&b, args->words[0]);
 	if (r == 0)
 		r = print_result(&b);
 	io_close(&b.dirfd);

@@ -101,9 +101,15 @@ tidy(const struct restore *rs)
 	CLEANUP_FREE char *parent = above(rs->data);
 	CLEANUP_FREE char *mark = mem_format("%s/" RESTORE_UNFINISHED, rs->data);
 	CLEANUP_FREE char *start = mem_format("%s.restoring-", strrchr(rs->data, '/') + 1);
-	DIR *d = parent != NULL && start != NULL && mark != NULL ? opendir(parent) : NULL;
 	const struct dirent *e;
-	int r = d != NULL ? 0 : fail_at(rs->data);
+	DIR *d = NULL;
+	int r = 0;
+
+	if (parent == NULL || mark == NULL || start == NULL)
+		return ctl_fail_nomem();
+	d = opendir(parent);
+	if (d == NULL)
+		return fail_at(parent);
 
 	/* Of data that is in its place: it must not look like a stage when it is swapped out. */
 	if (r == 0 && is_there(mark) && (unlink(mark) < 0 || files_sync_folder(rs->data) < 0))
@@ -116,8 +122,7 @@ tidy(const struct restore *rs)
 		else if (strncmp(e->d_name, start, strlen(start)) == 0)
 			r = tidy_one(rs, path, e->d_name + strlen(start));
 	}
-	if (d != NULL)
-		(void)closedir(d);
+	(void)closedir(d);
 	return r;
 }
 
