@@ -59,8 +59,9 @@ on_detail(void *arg, int err, const struct run_get_detail_result *res)
 {
 	struct detail *d = arg;
 
+	/* A run that was killed before its first words has a store with nothing in it. */
 	if (err < 0)
-		answer(d, RUNLINK_SILENT, NULL);
+		answer(d, err == E_NOENT ? RUNLINK_ABSENT : RUNLINK_SILENT, NULL);
 	else
 		answer(d, RUNLINK_UP, &res->u.detail);
 }
