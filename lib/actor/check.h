@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "lib/actor/turn.h"
-#include "lib/store/check.h"
+#include "lib/store/store.h"
 
 /* Each may be NULL. */
 struct actor_check {
