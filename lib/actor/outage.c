@@ -1,5 +1,6 @@
 /* lib/actor/outage.c -- a store that cannot be used takes its actor out of service, not out of
  * life: whoever asks is told so at once, and it serves again when the cause has gone. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,6 +70,17 @@ check_there(const struct actor *a, char **ret_why)
 	return E_CORRUPT;
 }
 
+/* SQLite would open it for reading, and give the log that it makes the same mode: the store
+ * could not be written any more after the mode was set right. */
+static int
+check_mode(const struct actor *a, char **ret_why)
+{
+	if (access(a->store_path, W_OK) == 0 || errno == ENOENT)
+		return 0;
+	*ret_why = mem_format("%s cannot be written: %s", a->store_path, strerror(errno));
+	return E_STORAGE;
+}
+
 static void
 note_made(const struct actor *a)
 {
@@ -115,6 +127,8 @@ outage_open(const struct actor *a, struct store **ret, char **ret_why)
 	CLEANUP(store_closep) struct store *s = NULL;
 	int r = check_there(a, ret_why);
 
+	if (r == 0)
+		r = check_mode(a, ret_why);
 	if (r == 0 && a->desc->store->sync == STORE_SYNC_FULL)
 		r = store_look_at_log(a->store_path, ret_why);
 	if (r == 0)
