@@ -27,7 +27,7 @@ banned+='|system|popen|alloca|mktemp|tmpnam|tempnam|rand|srand|vfork|readdir_r'
 banned+='|gmtime|localtime|ctime|asctime|usleep|sleep'
 grep -E '^(lib|cmd)/' <<<"$stripped" | grep -E "(^|[^A-Za-z0-9_.>])($banned)[[:space:]]*\\(" |
 	complain "functions that are not to be used"
-grep -E '^test/' <<<"$stripped" | grep -v '^test/bench/' | grep -E '(^|[^A-Za-z0-9_.>])(sleep|usleep|nanosleep)[[:space:]]*\(' |
+grep -E '^test/' <<<"$stripped" | grep -vE '^test/(bench|soak)/' | grep -E '(^|[^A-Za-z0-9_.>])(sleep|usleep|nanosleep)[[:space:]]*\(' |
 	complain "tests that sleep instead of waiting for what they expect"
 
 # Left-overs.

@@ -8,6 +8,8 @@
 
 #include "lib/base/mem.h"
 
+#define MARGIN_MS 500 /* around a window, for who hears late */
+
 double
 book_now_us(void)
 {
@@ -69,6 +71,7 @@ book_done(struct book *b)
 	}
 	free(b->runs);
 	free(b->deliveries);
+	free(b->windows);
 	b->by_id = map_free(b->by_id);
 }
 
@@ -153,6 +156,26 @@ book_excuse_all(struct book *b, enum excuse why)
 		if (b->runs[i]->terminal[0] == '\0')
 			b->runs[i]->excuse |= why;
 	unlock(b);
+}
+
+void
+book_window(struct book *b, int64_t from_ms, int64_t to_ms)
+{
+	lock(b);
+	b->windows = mem_realloc(b->windows, (b->nwindows + 1) * sizeof(*b->windows));
+	must(b->windows != NULL);
+	b->windows[b->nwindows++] = (struct book_window) { from_ms, to_ms };
+	unlock(b);
+}
+
+int
+book_in_window(const struct book *b, int64_t from_ms, int64_t to_ms)
+{
+	for (size_t i = 0; i < b->nwindows; i++)
+		if (from_ms <= b->windows[i].to_ms + MARGIN_MS &&
+		    to_ms >= b->windows[i].from_ms - MARGIN_MS)
+			return 1;
+	return 0;
 }
 
 void

@@ -23,7 +23,6 @@ enum nature { NATURE_UNKNOWN, NATURE_PASSES, NATURE_FAILS, NATURE_UNREACHABLE };
 /* What excuses an end that is not its nature. */
 enum excuse {
 	EXCUSE_HIT = 1,    /* One of its processes was killed or stopped for long. */
-	EXCUSE_STORE = 2,  /* Its store could not be written for a while.          */
 	EXCUSE_CANCEL = 4, /* Somebody canceled it.                                */
 	EXCUSE_SHUT = 8,   /* It lived while anvil was told to end its runs.       */
 };
@@ -61,6 +60,11 @@ struct book_project {
 	unsigned nmaybe;
 };
 
+/* When stores of runs could not be written, by the clock that anvil sees. */
+struct book_window {
+	int64_t from_ms, to_ms;
+};
+
 struct book_counts {
 	long deliveries, redelivered, ignored, full, forged, unanswered;
 	long manual, manual_unanswered, cancels, changes, logins;
@@ -76,6 +80,8 @@ struct book {
 	size_t ndeliveries, cap_deliveries;
 	struct book_project projects[PROJECTS_MAX];
 	int nprojects;
+	struct book_window *windows;
+	size_t nwindows;
 	struct book_counts n;
 	long losses;
 };
@@ -96,6 +102,9 @@ void book_accepted(struct book *b, const char *id, int project, enum nature natu
 void book_excuse(struct book *b, const char *id, enum excuse why);
 /* ... for every run that is not known to have ended. */
 void book_excuse_all(struct book *b, enum excuse why);
+void book_window(struct book *b, int64_t from_ms, int64_t to_ms);
+/* 1: the store of a run that lived then may have been one of them. */
+int book_in_window(const struct book *b, int64_t from_ms, int64_t to_ms);
 /* Somebody was told that it ended so; another end is a loss. */
 void book_ended(struct book *b, const char *id, const char *status);
 /* Somebody has seen this line of its log. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/io.h"
 #include "lib/wire/wire.h"
 
@@ -23,8 +24,9 @@
 struct window {
 	struct act act;
 	double due_us;
-	pid_t pid; /* That is stopped, or told to end.               */
-	int told;  /* It must end now; at due_us it is a loss.       */
+	pid_t pid;       /* That is stopped, or told to end.               */
+	int64_t from_ms; /* By anvil's clock. */
+	int told;        /* It must end now; at due_us it is a loss.       */
 };
 
 struct chaos {
@@ -136,6 +138,13 @@ fill_disk(const struct soak *s)
 	io_close(&fd);
 }
 
+/* As anvil sees it. */
+static int64_t
+wall_ms(const struct chaos *c)
+{
+	return clock_wall_ms() + atomic_load(c->clock);
+}
+
 /* ---- who is hit ---- */
 
 static void
@@ -208,9 +217,10 @@ begin_window(struct chaos *c, const struct act *a, pid_t pid)
 	if (c->nopen == WINDOWS_MAX)
 		return NULL;
 	c->nopen++;
-	*w = (struct window) {
-		.act = *a, .due_us = book_now_us() + (double)a->length * 1e3, .pid = pid
-	};
+	*w = (struct window) { .act = *a,
+		.from_ms = wall_ms(c),
+		.due_us = book_now_us() + (double)a->length * 1e3,
+		.pid = pid };
 	return w;
 }
 
@@ -292,11 +302,21 @@ any_other(const struct chaos *c, enum action action)
 	return 0;
 }
 
+static int
+hits_runs(const struct act *a)
+{
+	return a->action == ACT_DISK || (is_store_fault(a->action) && a->target == PROC_RUN);
+}
+
 /* It is not in the list any more. */
 static void
 end(struct chaos *c, const struct window *w)
 {
+	int64_t now = wall_ms(c);
 	char path[256];
+
+	if (hits_runs(&w->act))
+		book_window(&c->s->book, min_i64(w->from_ms, now), max_i64(w->from_ms, now));
 
 	switch (w->act.action) {
 	case ACT_STOP: (void)kill(w->pid, SIGCONT); break;
@@ -305,8 +325,6 @@ end(struct chaos *c, const struct window *w)
 			order(c->s, "supervisor.resume");
 		break;
 	case ACT_DISK:
-		look(c);
-		excuse_living(c, EXCUSE_STORE);
 		(void)snprintf(path, sizeof(path), "%s/ballast", c->s->disk);
 		if (!any_other(c, ACT_DISK))
 			(void)unlink(path);
@@ -345,13 +363,8 @@ go_on(struct chaos *c, struct window *w)
 {
 	if (w->act.action == ACT_RESTART || w->act.action == ACT_SHUT)
 		return await_end(c, w);
-	if (w->act.action == ACT_DISK) {
+	if (w->act.action == ACT_DISK)
 		fill_disk(c->s);
-		look(c);
-	}
-	if (w->act.action == ACT_DISK ||
-	    (is_store_fault(w->act.action) && w->act.target == PROC_RUN))
-		excuse_living(c, EXCUSE_STORE);
 	return 0;
 }
 
@@ -361,7 +374,7 @@ tend(struct chaos *c)
 	int census = 0;
 
 	for (size_t i = 0; i < c->nopen; i++)
-		census |= c->open[i].act.action != ACT_STOP;
+		census |= c->open[i].act.action == ACT_SHUT;
 	if (census && book_now_us() - c->census_us > CENSUS_US)
 		look(c);
 	for (size_t i = 0; i < c->nopen;) {

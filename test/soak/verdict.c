@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "lib/wire/json.h"
@@ -29,6 +30,7 @@ struct end {
 	int project;
 	int manual;
 	int64_t seq; /* Of its acceptance. */
+	int64_t started_ms, finished_ms;
 };
 
 static json_t *
@@ -153,6 +155,14 @@ struct ends {
 	size_t open; /* Rows that are not terminal. */
 };
 
+static int64_t
+time_of(const json_t *row, const char *name)
+{
+	int64_t ms;
+
+	return clock_parse(text_of(row, name), &ms) == 0 ? ms : 0;
+}
+
 static void
 add_end(struct ends *e, const json_t *row, int project)
 {
@@ -169,6 +179,10 @@ add_end(struct ends *e, const json_t *row, int project)
 	(void)snprintf(at->id, sizeof(at->id), "%s", text_of(row, "id"));
 	(void)snprintf(at->status, sizeof(at->status), "%s", text_of(row, "status"));
 	(void)snprintf(at->code, sizeof(at->code), "%s", text_of(row, "failureCode"));
+	at->finished_ms = time_of(row, "finishedAt");
+	at->started_ms = time_of(row, "startedAt");
+	if (at->started_ms == 0 || at->started_ms > at->finished_ms)
+		at->started_ms = at->finished_ms;
 	e->open += json_is_null(json_object_get(row, "finishedAt"));
 }
 
@@ -352,7 +366,7 @@ judge(struct soak *s, struct verdict *v, const struct end *e)
 	const struct book_run *r = book_run(&s->book, e->id);
 	int passed = strcmp(e->status, "passed") == 0;
 	int canceled = strcmp(e->status, "canceled") == 0;
-	unsigned good = canceled ? EXCUSE_CANCEL | EXCUSE_SHUT : EXCUSE_HIT | EXCUSE_STORE;
+	unsigned good = canceled ? EXCUSE_CANCEL | EXCUSE_SHUT : EXCUSE_HIT;
 
 	v->runs++;
 	v->passed += passed;
@@ -368,6 +382,8 @@ judge(struct soak *s, struct verdict *v, const struct end *e)
 	if (is_natural(r, e))
 		return;
 	v->excused++;
+	if (!canceled && book_in_window(&s->book, e->started_ms, e->finished_ms))
+		return;
 	if ((r->excuse & good) == 0 || passed)
 		book_loss(&s->book, "%s of %s ended %s %s, and nobody touched it", e->id,
 		    s->book.projects[e->project].slug, e->status, e->code);
