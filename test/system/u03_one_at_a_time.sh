@@ -5,7 +5,7 @@
 
 # Outside of the sandbox the step is known by its name, which has the run in it.
 # shellcheck disable=SC2016 # the step expands it
-make_steps_repo "$T/src" work 'exec -a "step-$ANVIL_RUN_ID" bash -c '\''echo begun; for i in $(seq 600); do [ ! -e "$HOME/go" ] || break; sleep 0.05; done; echo ended'\''' >/dev/null
+make_steps_repo "$T/src" work 'exec -a "step-$ANVIL_RUN_ID" bash -c '\''echo begun; for i in $(seq 2400); do [ ! -e "$HOME/go" ] || break; sleep 0.05; done; echo ended'\''' >/dev/null
 start_all shards=1
 sign_in
 project=$(new_project hello "file://$T/src")
