@@ -131,7 +131,9 @@ runs_turn(void *arg, struct turn *t)
 			r = ledger_sync_failed(t->store, t->arena, row->run_id,
 			    kind == UPSERT_KIND_UNKNOWN_PROJECT, t->now_ms, &a->attempt);
 		}
-		if (r < 0)
+		/* What the row does not allow, since it is broken or its project is moving, is
+		 * no matter of the others. */
+		if (r < 0 && r != E_CORRUPT && r != E_CONSTRAINT && r != E_ILLEGAL)
 			return r;
 	}
 	return shard_wake_after(sent->owner->shard, t);

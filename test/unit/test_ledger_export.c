@@ -104,25 +104,37 @@ projects_on_their_way_here_are_told_and_those_given_away_are_counted(void **stat
 	struct ledger_export e;
 	int64_t moves;
 
-	for (int p = 1; p <= 3; p++)
-		rig_project(rig, p);
+	rig_project(rig, 2);
+	rig_project(rig, 3);
 	moves = page(rig, "", 10).moves;
-	assert_int_equal(rig_exec(rig,
-			     "UPDATE project_state SET phase = 'incoming', move_id = '%s'"
-			     " WHERE project_id = '%s'",
-			     rig_hex(rig, 1), rig_prj(rig, 1)),
+	assert_int_equal(
+	    rig_exec(rig,
+		"INSERT INTO project_state (project_id, phase, move_id, phase_at, next_seq,"
+		" index_sync, index_rev, index_attempt)"
+		" VALUES ('%s', 'incoming', '%s', 1, 1, 'current', 1, 0)",
+		rig_prj(rig, 1), rig_hex(rig, 1)),
+	    0);
+	assert_int_equal(
+	    rig_exec(rig,
+		"INSERT INTO project_config SELECT '%s', owner_user_id, owner_slug, 'arriving',"
+		" name, repo_url, default_branch, config_path, NULL, NULL, NULL, created_at,"
+		" updated_at FROM project_config WHERE project_id = '%s'",
+		rig_prj(rig, 1), rig_prj(rig, 3)),
 	    0);
 	e = page(rig, "", 10);
 	assert_int_equal(e.nprojects, 3);
 	assert_string_equal(e.projects[0].phase, "incoming");
 	assert_int_equal(e.moves, moves);
+	for (int step = 0; step < 3; step++)
+		assert_int_equal(
+		    rig_exec(rig,
+			"UPDATE project_state SET phase = '%s', move_id = '%s', move_to = 1,"
+			" move_step = %d WHERE project_id = '%s'",
+			step < 2 ? "frozen" : "moved", rig_hex(rig, 2), step < 2 ? step : 4,
+			rig_prj(rig, 2)),
+		    0);
 	assert_int_equal(rig_exec(rig, "DELETE FROM project_config WHERE project_id = '%s'",
 			     rig_prj(rig, 2)),
-	    0);
-	assert_int_equal(rig_exec(rig,
-			     "UPDATE project_state SET phase = 'moved', move_id = '%s',"
-			     " move_to = 1, move_step = 4 WHERE project_id = '%s'",
-			     rig_hex(rig, 2), rig_prj(rig, 2)),
 	    0);
 	e = page(rig, "", 10);
 	assert_int_equal(e.nprojects, 2);
