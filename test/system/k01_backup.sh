@@ -93,10 +93,15 @@ expect_exit 1 ctl restore "$T/bk"
 expect_in "$(cat "$T/err")" "anvil runs: process $ANVILD holds" "live system"
 expect_exit 1 "$BUILD/anvilctl" -d "$RUNTIME" restore "$T/bk"
 stop_anvild
-expect_exit 1 ctl restore "$T/bk"
-expect_match "$(cat "$T/err")" "a run goes on: process ([0-9]+) holds run_" "live run"
-kill -KILL "${BASH_REMATCH[1]}"
-wait_for 20 "! is_alive ${BASH_REMATCH[1]}"
+# Those of the load may go on as well.
+nlive=0
+while expect_exit 1 ctl restore "$T/nothing" &&
+	[[ $(cat "$T/err") =~ "a run goes on: process "([0-9]+)" holds run_" ]]; do
+	nlive=$((nlive + 1))
+	kill -KILL "${BASH_REMATCH[1]}"
+	wait_for 20 "! is_alive ${BASH_REMATCH[1]}"
+done
+[ $nlive -gt 0 ] || fail "live run: $(cat "$T/err")"
 before=$(cd "$DATA" && find . -type f -not -name '*.lock' -exec sha256sum {} + | sort)
 
 spoiled() {	# WHAT PATTERN COMMAND: a copy of the backup that COMMAND has spoiled is refused
