@@ -88,6 +88,16 @@ remove_going(int dir)
 	return failed;
 }
 
+/* 1: the lock is held by one that only serves what there is. */
+static int
+is_served(int dir)
+{
+	CLEANUP(buf_done) struct buf b = BUF_INIT;
+	const char *holder = io_read_file(dir, "lock", 128, &b) < 0 ? NULL : buf_cstr(&b);
+
+	return holder != NULL && strstr(holder, " serve\n") != NULL;
+}
+
 /* Whoever is at work in a run holds its lock: a run that was given back may have been begun anew
  * by now.  Removing may take long, and nobody is to wait for that: under the lock the trees only
  * get other names. */
@@ -102,8 +112,10 @@ remove_left(int runs, const char *run_id)
 		return 0;
 	if (has_any(dir, going))
 		r = remove_going(dir);
-	if (r < 0 || !has_any(dir, leftovers) || io_lock_file(dir, "lock", &lock) < 0)
+	if (r < 0 || !has_any(dir, leftovers))
 		return r;
+	if (io_lock_file(dir, "lock", &lock) < 0 && !is_served(dir))
+		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(leftovers); i++)
 		if (renameat(dir, leftovers[i], dir, going[i]) < 0 && errno != ENOENT)
 			r = E_SYS;
