@@ -265,8 +265,10 @@ mirror_usable(struct co *co)
 int
 co_mirror_open(struct co *co)
 {
-	int r = mirror_usable(co);
+	int r;
 
+	sweep_old(co);
+	r = mirror_usable(co);
 	co->fresh = 0;
 	if (r < 0)
 		return r;
