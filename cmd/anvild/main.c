@@ -39,11 +39,14 @@ check_store(const struct supervisor *s)
 static int
 serve(struct supervisor *s)
 {
-	char why[STARTUP_WHY_SIZE] = "supervisor.db cannot be read";
+	char why[STARTUP_WHY_SIZE] = "";
 	int r = startup_recover(s, why);
 
 	if (r == 0)
 		r = startup_listen(s, why);
+	if (r < 0 && why[0] == '\0')
+		(void)snprintf(
+		    why, sizeof(why), "%s/supervisor.db: %s", s->config->data_dir, err_text(r));
 	if (r < 0) {
 		(void)fprintf(stderr, "anvild: %s\n", why);
 		return 1;

@@ -184,5 +184,11 @@ startup_recover(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 	CRASH_POINT("supervisor_recovered");
 	if (r == 0)
 		r = sup_write(s, forget_turn, &rc);
-	return r < 0 ? r : actor_commit_now(s->actor);
+	if (r == 0)
+		r = actor_commit_now(s->actor);
+	/* While the disk is full the rows stay: what they name has ended, and the next start sees
+	 * that as well.  A restored store has to be told from others. */
+	if ((r == E_FULL || r == E_STORAGE) && actor_outage(s->actor) == NULL && !rc.restored)
+		return 0;
+	return r;
 }

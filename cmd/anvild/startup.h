@@ -15,7 +15,7 @@ int startup_prepare(struct supervisor *s, const struct options *o, char why[STAR
 
 /* Ends residents and serving processes of an earlier supervisor, takes its live runners over,
  * reads the ends that were never answered.  Before anything is forked.  0, or an error, of which
- * ${why} says more where there is more to say than that supervisor.db cannot be read. */
+ * ${why} says more where there is more to say than what befell supervisor.db. */
 int startup_recover(struct supervisor *s, char why[STARTUP_WHY_SIZE]);
 
 /* Binds what could not be bound while an earlier ingress had it.  0 or as listeners_add(). */

@@ -165,6 +165,19 @@ insert_turn(void *arg, struct turn *t)
 	return r < 0 ? r : stmt_run(st);
 }
 
+/* A serving process of an earlier boot, whose row goes. */
+static int
+insert_serve_turn(void *arg, struct turn *t)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_PROCESS_ADD);
+	int r = stmt_bind(st, "ssssnnniisi", "dddddddddddddddddddddddddddddddd", "serve",
+	    "run/run_0000000000000000000009", "run_0000000000000000000009", (int64_t)4711,
+	    (int64_t)1, "00000000-0000-0000-0000-000000000000", (int64_t)1);
+
+	(void)arg;
+	return r < 0 ? r : stmt_run(st);
+}
+
 static void
 a_live_run_that_cannot_be_adopted_stops_the_start_and_is_named(void **state)
 {
@@ -211,6 +224,24 @@ a_run_of_before_a_reboot_is_gone_whoever_has_its_pid(void **state)
 	assert_int_equal(kill(f->pid, 0), 0);
 }
 
+/* What is adopted on a full disk is, and the rows that cannot go are there for the next start. */
+static void
+a_full_disk_keeps_nobody_from_starting(void **state)
+{
+	struct fix *f = *state;
+	char why[STARTUP_WHY_SIZE] = "";
+
+	assert_int_equal(sup_write(&f->sup, insert_turn, f), 0);
+	assert_int_equal(sup_write(&f->sup, insert_serve_turn, NULL), 0);
+	assert_int_equal(actor_commit_now(f->sup.actor), 0);
+	store_fault_arm(STORE_FAULT_FULL, 0);
+	assert_int_equal(startup_recover(&f->sup, why), 0);
+	assert_true(store_fault_count() > 0);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	assert_string_equal(why, "");
+	assert_non_null(runners_find(f->sup.runners, RUN));
+}
+
 int
 main(void)
 {
@@ -219,6 +250,7 @@ main(void)
 		TEST(only_who_certainly_is_no_more_is_gone),
 		TEST(a_live_run_that_cannot_be_adopted_stops_the_start_and_is_named),
 		TEST(a_run_of_before_a_reboot_is_gone_whoever_has_its_pid),
+		TEST(a_full_disk_keeps_nobody_from_starting),
 	};
 
 	log_set_level(LOG_LEVEL_ERROR);
