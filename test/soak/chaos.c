@@ -260,10 +260,24 @@ end_anvild(struct chaos *c, const struct act *a)
 	(void)kill(pid, SIGTERM);
 }
 
-static void
+/* 0: nobody has heard it, or it could not be kept. */
+static int
 order(const struct soak *s, const char *method)
 {
-	json_decref(chaos_call(s, "supervisor", method, "{}", 1000));
+	json_t *done = chaos_call(s, "supervisor", method, "{}", 1000);
+
+	json_decref(done);
+	return done != NULL;
+}
+
+/* Until it is heard: else nothing runs any more. */
+static void
+resume(struct chaos *c)
+{
+	static const struct act again = { .action = ACT_DRAIN, .length = 200 };
+
+	if (!order(c->s, "supervisor.resume"))
+		(void)begin_window(c, &again, 0);
 }
 
 static void
@@ -282,7 +296,7 @@ begin(struct chaos *c, const struct act *a)
 			(void)kill(atomic_load(&c->s->pid), SIGHUP);
 		break;
 	case ACT_DRAIN:
-		order(c->s, "supervisor.drain");
+		(void)order(c->s, "supervisor.drain");
 		(void)begin_window(c, a, 0);
 		break;
 	case ACT_DISK:
@@ -322,7 +336,7 @@ end(struct chaos *c, const struct window *w)
 	case ACT_STOP: (void)kill(w->pid, SIGCONT); break;
 	case ACT_DRAIN:
 		if (!any_other(c, ACT_DRAIN))
-			order(c->s, "supervisor.resume");
+			resume(c);
 		break;
 	case ACT_DISK:
 		(void)snprintf(path, sizeof(path), "%s/ballast", c->s->disk);
