@@ -253,6 +253,17 @@ open_store(struct actor *a, const char *path, char **ret_why)
 	return a->batch == NULL ? E_NOMEM : 0;
 }
 
+/* Who has no lock does not stay: it would open the store later, beside another. */
+static int
+open_or_stay(struct actor *a, const struct actor_place *place, char **ret_why)
+{
+	int r = open_store(a, place->store_path, ret_why);
+
+	if (!place->stays || (r != E_CORRUPT && r != E_STORAGE && r != E_FULL))
+		return r;
+	return outage_begin(a, r, TAKE_PTR(*ret_why));
+}
+
 /* One thread, few descriptors: no locks, and no change list that costs a call each. */
 static struct event_base *
 make_base(void)
@@ -331,10 +342,8 @@ actor_new(const struct actor_desc *desc, const struct actor_place *place,
 	}
 	if (r == 0 && (r = take_lock(a, place->lock_path)) < 0)
 		what = place->lock_path;
-	if (r == 0 && (r = open_store(a, place->store_path, &why)) < 0)
+	if (r == 0 && (r = open_or_stay(a, place, &why)) < 0)
 		what = place->store_path;
-	if (place->stays && (r == E_CORRUPT || r == E_STORAGE || r == E_FULL))
-		r = outage_begin(a, r, TAKE_PTR(why));
 	if (r == 0 && (r = make_loop(a, place->runtime_dir)) < 0)
 		what = place->runtime_dir;
 	if (r < 0) {
