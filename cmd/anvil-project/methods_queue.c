@@ -127,11 +127,14 @@ project_cancel_run(struct shard *s, struct turn *t, const struct project_cancel_
 
 	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_CANCEL_RUN, ret))
 		return r;
-	r = ledger_cancel_run(&at, p->run_id, p->by, &run, &push, &promoted);
+	/* Another project's run is not even touched. */
+	r = ledger_run_get(t->store, t->arena, p->run_id, &run);
 	if (r == E_NOENT || (r == 0 && strcmp(run.project_id, p->project_id) != 0)) {
 		ret->kind = PROJECT_CANCEL_RUN_NOT_FOUND;
 		return 0;
 	}
+	if (r == 0)
+		r = ledger_cancel_run(&at, p->run_id, p->by, &run, &push, &promoted);
 	if (r < 0)
 		return r;
 	ret->kind = PROJECT_CANCEL_RUN_OK;

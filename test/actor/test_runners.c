@@ -362,19 +362,34 @@ a_pool_that_was_unhealthy_is_tried_by_the_next_supervisor(void **state)
 }
 
 static void
+cancel(struct test *t, int project, const char *run_id, const char *kind)
+{
+	char params[160];
+	json_t *res;
+
+	(void)snprintf(params, sizeof(params),
+	    "{\"projectId\":\"%s\",\"runId\":\"%s\",\"by\":\"operator\"}", t->projects[project],
+	    run_id);
+	res = super_ask(&t->g, "project-0", "project.cancelRun", params);
+	assert_string_equal(json_string_value(json_object_get(res, "kind")), kind);
+	json_decref(res);
+}
+
+static void
 a_canceled_run_leaves_the_slot_queue(void **state)
 {
 	struct test *t = *state;
 	struct mono_time end = mono_add_ms(clock_mono(), WAIT_MS);
-	char run[ID_SIZE], params[160];
+	char run[ID_SIZE];
 
 	begin(t);
 	json_decref(super_ask(&t->g, "supervisor", "supervisor.drain", "{}"));
 	accept_run(t, 0, run);
 	wait_waiting(t, run);
-	(void)snprintf(params, sizeof(params),
-	    "{\"projectId\":\"%s\",\"runId\":\"%s\",\"by\":\"operator\"}", t->projects[0], run);
-	json_decref(super_ask(&t->g, "project-0", "project.cancelRun", params));
+	/* By its own project alone. */
+	cancel(t, 1, run, "not_found");
+	assert_true(is_waiting(t, run));
+	cancel(t, 0, run, "ok");
 	assert_true(has_word(t, 0, run, "status", "canceled"));
 	while (is_waiting(t, run))
 		assert_true(clock_mono().us < end.us);
