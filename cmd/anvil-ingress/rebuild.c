@@ -407,10 +407,10 @@ step(struct rebuild *r)
 
 /* ---- the beginning ---- */
 
+/* With the job of r->job_id. */
 static void
-start(struct rebuild *r, const char *job_id, int resumed)
+start(struct rebuild *r, int resumed)
 {
-	(void)snprintf(r->job_id, sizeof(r->job_id), "%s", job_id);
 	r->active = 1;
 	r->began = clock_mono();
 	r->removed = r->ownerless = 0;
@@ -426,7 +426,8 @@ start(struct rebuild *r, const char *job_id, int resumed)
 void
 rebuild_start(struct rebuild *r, const char *job_id)
 {
-	start(r, job_id, 0);
+	(void)snprintf(r->job_id, sizeof(r->job_id), "%s", job_id);
+	start(r, 0);
 }
 
 /* What the store asks for. */
@@ -481,27 +482,23 @@ begin_turn(struct rebuild *r, struct turn *t, const void *arg)
 }
 
 static void
-on_begun(void *arg)
+opened(struct rebuild *r, int resumed)
 {
-	struct rebuild *r = arg;
-	char job_id[ID_HEX32_SIZE];
-
-	memcpy(job_id, r->job_id, sizeof(job_id));
 	r->busy = 0;
 	r->opened = 1;
-	start(r, job_id, 0);
+	start(r, resumed);
+}
+
+static void
+on_begun(void *arg)
+{
+	opened(arg, 0);
 }
 
 static void
 on_resumed(void *arg)
 {
-	struct rebuild *r = arg;
-	char job_id[ID_HEX32_SIZE];
-
-	memcpy(job_id, r->job_id, sizeof(job_id));
-	r->busy = 0;
-	r->opened = 1;
-	start(r, job_id, 1);
+	opened(arg, 1);
 }
 
 static void
@@ -516,8 +513,8 @@ open_job(struct rebuild *r)
 		step_in(r, REBUILD_RETRY_MS);
 		return;
 	}
-	/* Texts of the job went with the turn. */
-	interrupted = o.job.job_id != NULL && o.job.finished_at == 0;
+	/* Whether there is a text; where it stood went with the turn. */
+	interrupted = is_interrupted(&o.job);
 	if (o.job.complete && !o.restored && o.gap != INDEX_GAP_PROJECTS)
 		lacks_nothing(r);
 	if (o.restored || interrupted || !o.job.complete || o.gap != INDEX_GAP_NONE)
