@@ -95,15 +95,17 @@ place_make_trees(const struct place *p)
 	return r == 0 ? make_tree(p, p->home) : r;
 }
 
+/* Over what is there, so that a full disk has room for it. */
 static int
-write_holder(const struct place *p, const char *spawn_id)
+write_holder(int lock, const char *what)
 {
 	char text[128];
-	int n = snprintf(text, sizeof(text), "%d %s\n", (int)getpid(), spawn_id);
+	int n = snprintf(text, sizeof(text), "%d %s\n", (int)getpid(), what);
+	int r = io_write_all(lock, text, (size_t)n);
 
-	if (ftruncate(p->lock_fd, 0) < 0)
-		return err_from_errno(errno);
-	return io_write_all(p->lock_fd, text, (size_t)n);
+	if (r == 0 && ftruncate(lock, n) < 0)
+		r = err_from_errno(errno);
+	return r;
 }
 
 int
@@ -118,7 +120,19 @@ place_lock(struct place *p, const char *spawn_id)
 	while ((r = io_lock_file(dir, "lock", &p->lock_fd)) == E_LOCKED &&
 	    mono_diff_us(clock_mono(), until) > 0)
 		(void)poll(NULL, 0, LOCK_AGAIN_MS);
-	return r < 0 ? r : write_holder(p, spawn_id);
+	return r < 0 ? r : write_holder(p->lock_fd, spawn_id);
+}
+
+int
+place_lock_ended(const char *dir, const char *what, int *ret_fd)
+{
+	CLEANUP(io_closep) int at = io_open_dir(AT_FDCWD, dir);
+	int r = at < 0 ? err_from_errno(errno) : io_lock_file(at, "lock", ret_fd);
+
+	/* Only a runner is ever looked for by what it writes there. */
+	if (r == 0)
+		(void)write_holder(*ret_fd, what);
+	return r;
 }
 
 int

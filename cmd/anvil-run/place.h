@@ -35,6 +35,10 @@ int place_make_trees(const struct place *p);
 /* Takes the lock and writes who holds it.  0, E_LOCKED after PLACE_LOCK_MS, E_NOENT (no
  * directory), E_FULL, E_SYS. */
 int place_lock(struct place *p, const char *spawn_id);
+/* Takes the lock of a run in ${dir} that nobody executes or serves now, for ${what} ("copy").
+ * 0 with *ret_fd, the caller's; E_LOCKED, E_NOENT (no directory), E_FULL (no lock, and no room for
+ * one), E_SYS. */
+int place_lock_ended(const char *dir, const char *what, int *ret_fd);
 
 /* Removes ws, tmp and home.  0 or the first failure. */
 int place_remove_trees(const struct place *p);

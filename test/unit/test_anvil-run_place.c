@@ -87,6 +87,23 @@ the_lock_says_who_holds_it(void **state)
 }
 
 static void
+who_only_looks_waits_for_nobody(void **state)
+{
+	struct fix *f = *state;
+	CLEANUP_FREE char *path = mem_format("%s/lock", f->p.dir);
+	CLEANUP(io_closep) int fd = -1, second = -1;
+	CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+	assert_int_equal(place_lock_ended(f->p.dir, "copy", &fd), E_NOENT);
+	assert_int_equal(place_make(&f->p), 0);
+	assert_int_equal(place_lock_ended(f->p.dir, "copy", &fd), 0);
+	assert_int_equal(io_read_file(AT_FDCWD, path, 256, &text), 0);
+	assert_non_null(strstr(buf_cstr(&text), " copy\n"));
+	assert_int_equal(place_lock_ended(f->p.dir, "check", &second), E_LOCKED);
+	assert_int_equal(second, -1);
+}
+
+static void
 trees_are_empty_when_a_claim_begins(void **state)
 {
 	struct fix *f = *state;
@@ -223,6 +240,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    the_directory_is_its_owners_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_lock_says_who_holds_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+		    who_only_looks_waits_for_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 		    trees_are_empty_when_a_claim_begins, setup, teardown),
 		cmocka_unit_test_setup_teardown(trees_go_and_the_rest_stays, setup, teardown),
