@@ -96,10 +96,11 @@ look_at(pid_t pid, const char *run_id, const char *spawn_id, struct holder *ret)
 		r = io_read_file(AT_FDCWD, path, ARGUMENTS_MAX, &args);
 	if (r == 0 && buf_cstr(&args) == NULL)
 		r = E_NOMEM;
-	if (r == E_NOENT)
+	/* What anvil starts has short arguments. */
+	if (r == E_NOENT || r == E_TOO_BIG)
 		ret->kind = HOLDER_NONE;
 	if (r < 0)
-		return r == E_NOENT ? 0 : r;
+		return ret->kind == HOLDER_NONE ? 0 : r;
 	ret->birth.pid = pid;
 	ret->birth.at_ms = clock_wall_ms();
 	ret->kind = judge(&args, run_id, spawn_id, &ret->id);
