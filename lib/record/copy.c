@@ -138,6 +138,9 @@ record_copy_log(const char *dir, const char *folder, int64_t log_end, store_go_o
 		return 0;
 	if (from == NULL)
 		return E_NOMEM;
+	/* Who has lost the log alone keeps the rest; a record that was removed has no store either. */
+	if (access(from, F_OK) < 0 && errno == ENOENT && record_exists(dir))
+		return 0;
 	at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = at < 0 ? err_from_errno(errno) : copy_archive(from, at, &c, &ret->log_bytes);
 	return explain(r, dir, RECORD_ARCHIVE, ret_why);

@@ -15,8 +15,9 @@ struct record_copied {
 };
 
 /* Puts run.db, by store_copy(), and log.zst into ${folder}, which has neither.  The archive
- * follows the store: it has every frame that the copied rows name, and is on disk.  For
- * any thread; the caller owns the record, or makes the copy for its owner.  As store_copy(). */
+ * follows the store: it has every frame that the copied rows name, as far as it was
+ * there, and is on disk.  For any thread; the caller owns the record, or makes the copy for its
+ * owner.  As store_copy(). */
 int record_copy(const char *dir, const char *folder, store_go_on_fn *go_on, void *arg,
     struct record_copied *ret, char **ret_why);
 /* The two halves, for one who may let go of the record's lock in between: the archive of a

@@ -188,6 +188,22 @@ an_archive_that_power_loss_has_cut_is_copied_as_far_as_it_goes(void **state)
 }
 
 static void
+a_record_that_has_lost_its_archive_alone_is_no_record_that_is_gone(void **state)
+{
+	struct place *p = *state;
+	CLEANUP_FREE char *archive = mem_format("%s/log.zst", p->from);
+	struct record_copied done;
+
+	write_lines(p->rec, 300);
+	assert_int_equal(record_flush(p->rec), 0);
+	assert_int_equal(unlink(archive), 0);
+	assert_int_equal(copy(p, &done), 0);
+	assert_int_equal(done.log_bytes, 0);
+	assert_true(record_exists(p->to));
+	assert_false(has(p->to, "log.zst"));
+}
+
+static void
 a_record_that_is_not_there_or_was_copied_already_is_told(void **state)
 {
 	struct place *p = *state;
@@ -307,6 +323,7 @@ main(void)
 		OF_A_RUN(a_copy_of_a_run_that_goes_on_has_its_log_to_the_last_line),
 		OF_A_RUN(nothing_is_left_beside_a_store_that_nobody_has_open),
 		OF_A_RUN(an_archive_that_power_loss_has_cut_is_copied_as_far_as_it_goes),
+		OF_A_RUN(a_record_that_has_lost_its_archive_alone_is_no_record_that_is_gone),
 		OF_A_RUN(a_record_that_is_not_there_or_was_copied_already_is_told),
 		OF_A_RUN(a_run_that_the_backup_cut_short_begins_anew),
 		OF_A_RUN(a_run_that_had_ended_in_the_backup_keeps_its_end),
