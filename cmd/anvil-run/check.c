@@ -95,26 +95,13 @@ failed(struct looking *l, int r)
 
 /* ---- one run ---- */
 
-/* The lock of a run that nobody executes or serves now; E_LOCKED, E_NOENT. */
-static int
-lock_run(const char *dir, int *ret_fd)
-{
-	CLEANUP(io_closep) int at = io_open_dir(AT_FDCWD, dir);
-	int r = at < 0 ? err_from_errno(errno) : io_lock_file(at, "lock", ret_fd);
-
-	if (r == 0 &&
-	    (ftruncate(*ret_fd, 0) < 0 || dprintf(*ret_fd, "%d check\n", (int)getpid()) < 0))
-		r = err_from_errno(errno);
-	return r;
-}
-
 static int
 look_at(struct looking *l, const char *dir, const char *run_id, struct buf *line)
 {
 	struct store_problems found = { .arena = l->arena };
 	struct record_standing st = { .run_id = NULL };
 	CLEANUP(io_closep) int lock = -1;
-	int r = lock_run(dir, &lock);
+	int r = place_lock_ended(dir, "check", &lock);
 
 	/* A disk that is full keeps nobody from reading. */
 	if (r == 0 || r == E_FULL)

@@ -137,19 +137,6 @@ make_part(const char *part)
 	return 0;
 }
 
-/* The lock of a run that nobody executes or serves now; E_LOCKED, E_NOENT. */
-static int
-lock_run(const char *dir, int *ret_fd)
-{
-	CLEANUP(io_closep) int at = io_open_dir(AT_FDCWD, dir);
-	int r = at < 0 ? err_from_errno(errno) : io_lock_file(at, "lock", ret_fd);
-
-	if (r == 0 &&
-	    (ftruncate(*ret_fd, 0) < 0 || dprintf(*ret_fd, "%d copy\n", (int)getpid()) < 0))
-		r = err_from_errno(errno);
-	return r;
-}
-
 /* The lock is held for the store alone: whoever wants to serve the run does not wait for the
  * archive, which nobody writes any more.  Both may be removed meanwhile, when their time is over. */
 static int
@@ -158,7 +145,7 @@ copy_files(const char *dir, const char *part, char **ret_why)
 	CLEANUP(io_closep) int lock = -1;
 	struct record_copied done;
 	int64_t log_end = 0;
-	int r = lock_run(dir, &lock);
+	int r = place_lock_ended(dir, "copy", &lock);
 
 	if (r < 0)
 		return r;
