@@ -264,6 +264,7 @@ creating_new(struct ingress *in, struct turn *t, const struct index_user *owner,
 		.default_branch = to[5],
 		.config_path = to[6],
 		.repo_token = to[7],
+		.badge_public = p->badge_public,
 		.request_id = c->request_id,
 		.done = on_created,
 		.arg = c };

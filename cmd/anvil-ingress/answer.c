@@ -247,6 +247,14 @@ answer_empty(struct exchange *x, int status)
 	http_answer(x->req, status, NULL, 0);
 }
 
+int
+answer_is_known(const struct http_req *req, const char *etag)
+{
+	const char *tags = http_req_header(req, "If-None-Match");
+
+	return tags != NULL && (strcmp(tags, "*") == 0 || strstr(tags, etag) != NULL);
+}
+
 /* ---- errors ---- */
 
 /* Headers that were added before belong to it. */
@@ -362,6 +370,7 @@ answer_project(const struct index_project *p)
 		.repo_url = p->repo_url,
 		.default_branch = p->default_branch,
 		.config_path = p->config_path,
+		.badge_public = p->badge_public,
 		.created_at = p->created_at,
 		.updated_at = p->updated_at };
 

@@ -20,6 +20,8 @@ answer_value(struct exchange *x, int status, const struct codec_type *t, const v
 /* Encodes into x->out, to be sent after a commit.  0 or E_NOMEM. */
 int answer_prepare(struct exchange *x, const struct codec_type *t, const void *value);
 void answer_empty(struct exchange *x, int status);
+/* Whether one of If-None-Match is the tag, weak or not. */
+int answer_is_known(const struct http_req *req, const char *etag);
 
 /* The error of that code with its usual message, or with ${message} unless that is NULL.  WWW-Authenticate and
  * Retry-After go along where the code has them. */

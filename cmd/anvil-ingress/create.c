@@ -222,6 +222,7 @@ send_create(struct shard_call *call, struct rpc_peer *peer, const struct rpc_cal
 		.repo_url = c->repo_url,
 		.default_branch = c->default_branch,
 		.config_path = c->config_path,
+		.badge_public = c->badge_public,
 		.repo_token = c->repo_token != NULL ? &token : NULL,
 		.created_at = c->project.created_at };
 
@@ -270,6 +271,7 @@ add_turn(struct create *c, struct turn *t)
 		.repo_url = c->repo_url,
 		.default_branch = c->default_branch,
 		.config_path = c->config_path,
+		.badge_public = c->badge_public,
 		.shard = shard,
 		.created_at = t->now_ms,
 		.updated_at = t->now_ms };

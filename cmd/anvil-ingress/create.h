@@ -24,6 +24,7 @@ struct create {
 	const char *owner_user_id, *owner_slug, *slug, *name, *repo_url, *default_branch,
 	    *config_path;
 	const char *repo_token; /* In the clear; NULL: none. */
+	int badge_public;
 	const char *request_id;
 	/* Runs once, after the commit that confirms, and may run from inside create_start();
 	 * what ${c} holds of its own is gone then, but for `project`. */

@@ -122,7 +122,9 @@ send(struct shard_call *c, struct rpc_peer *peer, const struct rpc_call_opts *op
 		    .default_branch = b->default_branch,
 		    .config_path = b->config_path,
 		    .has_repo_token = b->has_repo_token,
-		    .repo_token = b->repo_token != NULL ? &token : NULL } };
+		    .repo_token = b->repo_token != NULL ? &token : NULL,
+		    .has_badge_public = b->has_badge_public,
+		    .badge_public = b->badge_public } };
 
 	return project_update_call(peer, opts, &p, on_updated, u);
 }
@@ -138,7 +140,7 @@ static int
 is_empty(const struct http_update_project_body *b)
 {
 	return b->name == NULL && b->repo_url == NULL && b->default_branch == NULL &&
-	    b->config_path == NULL && !b->has_repo_token;
+	    b->config_path == NULL && !b->has_repo_token && !b->has_badge_public;
 }
 
 static void

@@ -202,6 +202,7 @@ on_create_body(struct exchange *x)
 		.default_branch = b.default_branch,
 		.config_path = b.config_path,
 		.repo_token = b.has_repo_token ? b.repo_token : NULL,
+		.badge_public = b.badge_public,
 		.request_id = http_req_id(x->req),
 		.done = on_create_done,
 		.arg = x };

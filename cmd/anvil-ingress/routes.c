@@ -4,6 +4,7 @@
 
 #include "cmd/anvil-ingress/answer.h"
 #include "cmd/anvil-ingress/auth.h"
+#include "cmd/anvil-ingress/badge.h"
 #include "cmd/anvil-ingress/limiter.h"
 #include "cmd/anvil-ingress/rebuild.h"
 #include "cmd/anvil-ingress/ui.h"
@@ -75,11 +76,13 @@ no_such_path(struct exchange *x)
 {
 	const char *method = http_req_method(x->req);
 
-	/* Outside of the API every path is a page's or a file's, and these are only read. */
+	/* Outside of the API every path is a page's, a file's or a badge's, only to be read. */
 	if (is_under(x, NULL))
 		answer_error(x, HTTP_CODE_NOT_FOUND);
 	else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		answer_error_allow(x, "GET, HEAD");
+	else if (badge_is_path(http_req_path(x->req)))
+		badge_answer(x);
 	else
 		ui_answer(x);
 }

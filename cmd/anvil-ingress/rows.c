@@ -110,6 +110,7 @@ rows_index_project(const struct project_config *c, int64_t shard)
 		.repo_url = c->repo_url,
 		.default_branch = c->default_branch,
 		.config_path = c->config_path,
+		.badge_public = c->badge_public,
 		.shard = shard,
 		.confirmed = 1,
 		.created_at = c->created_at,
@@ -127,6 +128,7 @@ rows_project_config(const struct index_project *p)
 		.repo_url = p->repo_url,
 		.default_branch = p->default_branch,
 		.config_path = p->config_path,
+		.badge_public = p->badge_public,
 		.created_at = p->created_at,
 		.updated_at = p->updated_at };
 }

@@ -70,15 +70,6 @@ ui_document(const char *public_url, const char *version)
 
 /* ---- answers ---- */
 
-/* Whether one of If-None-Match is the tag, weak or not. */
-static int
-is_known(const struct http_req *req, const char *etag)
-{
-	const char *tags = http_req_header(req, "If-None-Match");
-
-	return tags != NULL && (strcmp(tags, "*") == 0 || strstr(tags, etag) != NULL);
-}
-
 static void
 answer_file(struct exchange *x, const struct ui_file *f)
 {
@@ -86,7 +77,7 @@ answer_file(struct exchange *x, const struct ui_file *f)
 
 	http_answer_add(x->req, "Cache-Control", "no-cache");
 	http_answer_add(x->req, "ETag", f->etag);
-	if (is_known(x->req, f->etag)) {
+	if (answer_is_known(x->req, f->etag)) {
 		http_answer(x->req, 304, NULL, 0);
 		return;
 	}

@@ -153,6 +153,7 @@ convert_project(const struct ledger_project *p, struct project_config *ret)
 		.repo_url = p->repo_url,
 		.default_branch = p->default_branch,
 		.config_path = p->config_path,
+		.badge_public = p->badge_public,
 		.created_at = p->created_at,
 		.updated_at = p->updated_at };
 }

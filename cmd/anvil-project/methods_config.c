@@ -29,7 +29,8 @@ project_create(struct shard *s, struct turn *t, const struct project_create_para
 		.default_branch = p->default_branch,
 		.config_path = p->config_path,
 		.token = token_of(p->repo_token),
-		.created_at = p->created_at };
+		.created_at = p->created_at,
+		.badge_public = p->badge_public };
 	enum ledger_created created;
 	int r;
 
@@ -73,7 +74,8 @@ log_update(const char *project_id, const struct project_change *set)
 	    LOG_STR("repoUrl", set->repo_url != NULL ? "changed" : NULL),
 	    LOG_STR("defaultBranch", set->default_branch != NULL ? "changed" : NULL),
 	    LOG_STR("configPath", set->config_path != NULL ? "changed" : NULL),
-	    LOG_STR("repoToken", set->has_repo_token ? "changed" : NULL));
+	    LOG_STR("repoToken", set->has_repo_token ? "changed" : NULL),
+	    LOG_STR("badgePublic", set->has_badge_public ? "changed" : NULL));
 }
 
 int
@@ -86,7 +88,9 @@ project_update(struct shard *s, struct turn *t, const struct project_update_para
 		.default_branch = set->default_branch,
 		.config_path = set->config_path,
 		.set_token = set->has_repo_token,
-		.token = token_of(set->repo_token) };
+		.token = token_of(set->repo_token),
+		.set_badge_public = set->has_badge_public,
+		.badge_public = set->badge_public };
 	struct ledger_project project;
 	int stale, r;
 

@@ -73,7 +73,7 @@ same_config(const struct project_config *a, const struct project_config *b)
 	    same_text(a->project_slug, b->project_slug) && same_text(a->name, b->name) &&
 	    same_text(a->repo_url, b->repo_url) &&
 	    same_text(a->default_branch, b->default_branch) &&
-	    same_text(a->config_path, b->config_path);
+	    same_text(a->config_path, b->config_path) && a->badge_public == b->badge_public;
 }
 
 /* The copy of a project that the index has acknowledged. */

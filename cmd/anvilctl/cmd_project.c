@@ -167,8 +167,10 @@ print_project(const struct project_config *p, const char *shard)
 
 	text_time(p->created_at, text);
 	(void)printf("%s/%s  %s  %s\n", p->owner_slug, p->project_slug, p->project_id, shard);
-	(void)printf("name: %s\nrepository: %s\nbranch: %s\npipeline: %s\ncreated: %s\n\n",
-	    p->name, p->repo_url, p->default_branch, p->config_path, text);
+	(void)printf("name: %s\nrepository: %s\nbranch: %s\npipeline: %s\nbadge: %s\n"
+		     "created: %s\n\n",
+	    p->name, p->repo_url, p->default_branch, p->config_path,
+	    p->badge_public ? "public" : "off", text);
 }
 
 static void

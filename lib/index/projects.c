@@ -24,7 +24,8 @@ project_read(struct stmt *st, struct arena *a, void *row)
 		.rev = stmt_int(st, 10),
 		.created_at = stmt_int(st, 11),
 		.updated_at = stmt_int(st, 12),
-		.last_run_status = stmt_text_dup(st, 13, a, &err) };
+		.badge_public = (int)stmt_int(st, 13),
+		.last_run_status = stmt_text_dup(st, 14, a, &err) };
 	return err;
 }
 
@@ -53,9 +54,9 @@ int
 index_project_add(struct store *s, const struct index_project *p)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_ADD);
-	int r = stmt_bind(st, "ssssssssiiii", p->id, p->owner_user_id, p->owner_slug, p->slug,
+	int r = stmt_bind(st, "ssssssssiiiii", p->id, p->owner_user_id, p->owner_slug, p->slug,
 	    p->name, p->repo_url, p->default_branch, p->config_path, p->shard,
-	    (int64_t)p->confirmed, p->created_at, p->updated_at);
+	    (int64_t)p->confirmed, p->created_at, p->updated_at, (int64_t)p->badge_public);
 
 	r = index_run_stmt(s, st, r, INDEX_ANY);
 	return r == E_CONSTRAINT ? E_EXISTS : r;
@@ -95,8 +96,8 @@ int
 index_project_refresh(struct store *s, const struct index_project *p)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_REFRESH);
-	int r = stmt_bind(st, "sssssi", p->id, p->name, p->repo_url, p->default_branch,
-	    p->config_path, p->updated_at);
+	int r = stmt_bind(st, "sssssii", p->id, p->name, p->repo_url, p->default_branch,
+	    p->config_path, p->updated_at, (int64_t)p->badge_public);
 
 	return index_run_stmt(s, st, r, INDEX_ANY);
 }
@@ -143,9 +144,9 @@ int
 index_project_upsert(struct store *s, const struct index_project *p)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_UPSERT);
-	int r = stmt_bind(st, "ssssssssiiii", p->id, p->owner_user_id, p->owner_slug, p->slug,
+	int r = stmt_bind(st, "ssssssssiiiii", p->id, p->owner_user_id, p->owner_slug, p->slug,
 	    p->name, p->repo_url, p->default_branch, p->config_path, p->shard, p->rev,
-	    p->created_at, p->updated_at);
+	    p->created_at, p->updated_at, (int64_t)p->badge_public);
 
 	r = index_run_stmt(s, st, r, INDEX_ANY);
 	return r == E_CONSTRAINT ? E_EXISTS : r;

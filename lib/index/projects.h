@@ -17,6 +17,7 @@ struct index_project {
 	int confirmed; /* its shard has it */
 	int64_t rev;
 	int64_t created_at, updated_at;
+	int badge_public;
 	const char
 	    *last_run_status; /* NULL: no runs; only of index_project_list() and _get() */
 };

@@ -132,9 +132,10 @@ index_project_exported(struct store *s, const struct index_project *p, int owned
 		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_EXPORTED);
 
 		r = index_run_stmt(s, st,
-		    stmt_bind(st, "ssssssssiiiii", p->id, p->owner_user_id, p->owner_slug,
+		    stmt_bind(st, "ssssssssiiiiii", p->id, p->owner_user_id, p->owner_slug,
 			p->slug, p->name, p->repo_url, p->default_branch, p->config_path,
-			p->shard, p->rev, p->created_at, p->updated_at, (int64_t)owned),
+			p->shard, p->rev, p->created_at, p->updated_at, (int64_t)owned,
+			(int64_t)p->badge_public),
 		    INDEX_ANY);
 	}
 	return r == E_CONSTRAINT ? E_EXISTS : r;

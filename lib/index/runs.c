@@ -173,6 +173,19 @@ index_run_list(struct store *s, struct arena *a, const struct index_run_page *pa
 }
 
 int
+index_run_newest_status(struct store *s, struct arena *a, const char *project_id,
+    const char *branch, const char **ret)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_RUN_NEWEST);
+	int err = 0, r = stmt_first(st, stmt_bind(st, "ss", project_id, branch));
+
+	if (r < 0)
+		return r;
+	*ret = stmt_text_dup(st, 0, a, &err);
+	return err;
+}
+
+int
 index_run_remove_of(struct store *s, const char *project_id)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_RUN_REMOVE_OF);

@@ -41,6 +41,9 @@ struct index_run_page {
 };
 int index_run_list(struct store *s, struct arena *a, const struct index_run_page *page,
     struct index_run **ret, size_t *ret_n, int *ret_more);
+/* The status of the newest by (queued_at, id) of a branch.  E_NOENT: it had none. */
+int index_run_newest_status(struct store *s, struct arena *a, const char *project_id,
+    const char *branch, const char **ret);
 int index_run_remove_of(struct store *s, const char *project_id);
 /* All, by id, after ${after} ("" = from the first). */
 int index_runs_after(struct store *s, struct arena *a, const char *after, size_t limit,

@@ -68,7 +68,8 @@ standing_read(struct stmt *st, struct arena *a, void *row)
 		.default_branch = stmt_text_dup(st, 10, a, &err),
 		.config_path = stmt_text_dup(st, 11, a, &err),
 		.created_at = stmt_int(st, 12),
-		.updated_at = stmt_int(st, 13) };
+		.updated_at = stmt_int(st, 13),
+		.badge_public = (int)stmt_int(st, 14) };
 	return err;
 }
 

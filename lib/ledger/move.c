@@ -18,7 +18,7 @@ static const struct table {
 	enum ledger_stmt read;
 } tables[] = {
 	{ "state", 5, 0, LG_MOVED_STATE },
-	{ "config", 12, 0, LG_MOVED_CONFIG },
+	{ "config", 13, 0, LG_MOVED_CONFIG },
 	{ "webhooks", 10, 9, LG_MOVED_WEBHOOKS },
 	{ "deliveries", 15, 0, LG_MOVED_DELIVERIES },
 	{ "runs", 37, 4, LG_MOVED_RUNS },

@@ -25,7 +25,8 @@ project_read(struct stmt *st, struct arena *a, void *row)
 		.created_at = stmt_int(st, 11),
 		.updated_at = stmt_int(st, 12),
 		.phase = stmt_text_dup(st, 13, a, &err),
-		.index_rev = stmt_int(st, 14) };
+		.index_rev = stmt_int(st, 14),
+		.badge_public = (int)stmt_int(st, 16) };
 	if (err == 0)
 		p->index_current = strcmp(stmt_text(st, 15), "current") == 0;
 	return err;
@@ -82,7 +83,8 @@ same_project(const struct ledger_project *a, const struct ledger_project *b)
 	    same_text(a->repo_url, b->repo_url) &&
 	    same_text(a->default_branch, b->default_branch) &&
 	    same_text(a->config_path, b->config_path) &&
-	    (a->token.ciphertext == NULL) == (b->token.ciphertext == NULL);
+	    (a->token.ciphertext == NULL) == (b->token.ciphertext == NULL) &&
+	    a->badge_public == b->badge_public;
 }
 
 static int
@@ -100,11 +102,11 @@ project_add(struct store *s, const struct ledger_project *p)
 		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_ADD);
 
 		r = ledger_run_stmt(st,
-		    stmt_bind(st, "ssssssssssIii", p->project_id, p->owner_user_id,
+		    stmt_bind(st, "ssssssssssIiii", p->project_id, p->owner_user_id,
 			p->owner_slug, p->project_slug, p->name, p->repo_url, p->default_branch,
 			p->config_path, t->ciphertext, t->nonce,
 			t->ciphertext != NULL ? &t->key_version : NULL, p->created_at,
-			p->created_at));
+			p->created_at, (int64_t)p->badge_public));
 	}
 	return r;
 }
@@ -162,15 +164,18 @@ ledger_project_update(struct store *s, struct arena *a, const char *project_id,
 	stale |= replace(&p.config_path, c->config_path);
 	if (c->set_token)
 		p.token = c->token;
+	if (c->set_badge_public)
+		p.badge_public = c->badge_public;
 	p.updated_at = max_i64(now_ms, p.updated_at + 1);
 	{
 		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_SAVE);
 		const struct ledger_sealed *t = &p.token;
 
 		r = ledger_run_stmt(st,
-		    stmt_bind(st, "sssssssIi", p.project_id, p.name, p.repo_url,
+		    stmt_bind(st, "sssssssIii", p.project_id, p.name, p.repo_url,
 			p.default_branch, p.config_path, t->ciphertext, t->nonce,
-			t->ciphertext != NULL ? &t->key_version : NULL, p.updated_at));
+			t->ciphertext != NULL ? &t->key_version : NULL, p.updated_at,
+			(int64_t)p.badge_public));
 	}
 	if (r == 0)
 		r = touch(s, project_id);

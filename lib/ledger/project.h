@@ -21,6 +21,7 @@ struct ledger_project {
 	    *default_branch, *config_path;
 	struct ledger_sealed token;
 	int64_t created_at, updated_at;
+	int badge_public; /* everybody may see how its newest run went */
 	/* Of its state. */
 	const char *phase; /* live, frozen, incoming, moved, removing */
 	int64_t index_rev;
@@ -39,11 +40,12 @@ int ledger_project_get(
 int ledger_project_list(struct store *s, struct arena *a, const char *after, size_t limit,
     struct ledger_project **ret, size_t *ret_n);
 
-/* NULL members stay.  ${set_token} with an empty token clears it. */
+/* NULL members stay, others unless they are set.  ${set_token} with an empty token clears it. */
 struct ledger_change {
 	const char *name, *repo_url, *default_branch, *config_path;
 	int set_token;
 	struct ledger_sealed token;
+	int set_badge_public, badge_public;
 };
 
 /* updated_at grows by 1 ms at least; *ret is the project afterwards.  With another URL, branch

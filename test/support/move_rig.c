@@ -170,10 +170,15 @@ pair_fill(struct ledger_rig *rig, int project)
 		.event_name = "push",
 		.client_address = "127.0.0.1",
 		.count = 3 };
+	struct ledger_change change = { .set_badge_public = 1, .badge_public = 1 };
+	struct ledger_project p;
 	struct ledger_offer o;
 	int base = project * 100, done;
 
 	rig_project(rig, project);
+	assert_int_equal(ledger_project_update(rig->s, rig->a, rig_prj(rig, project), &change,
+			     rig->now, &p, &done),
+	    0);
 	rig_accept(rig, project, base + 1);
 	(void)rig_claim(rig, base + 1);
 	rig_report(rig, base + 1, LEDGER_PUBLIC_RUNNING, rig->now + 5);

@@ -136,6 +136,42 @@ a_lower_rev_and_an_older_answer_change_nothing(void **state)
 }
 
 static void
+a_badge_is_told_by_every_way_into_the_index(void **state)
+{
+	struct index_rig *g = *state;
+	struct index_project p = index_rig_project(g, 1, 1), got;
+
+	p.badge_public = 1;
+	assert_int_equal(index_project_add(g->s, &p), 0);
+	assert_int_equal(index_project_get(g->s, g->a, p.id, &got), 0);
+	assert_true(got.badge_public);
+	p.badge_public = 0;
+	p.updated_at++;
+	assert_int_equal(index_project_refresh(g->s, &p), 0);
+	assert_int_equal(index_project_by_slug(g->s, g->a, p.owner_slug, p.slug, &got), 0);
+	assert_false(got.badge_public);
+	p.badge_public = 1;
+	p.rev = 2;
+	assert_int_equal(index_project_upsert(g->s, &p), 0);
+	assert_int_equal(index_project_by_slug(g->s, g->a, p.owner_slug, p.slug, &got), 0);
+	assert_true(got.badge_public);
+	p.badge_public = 0;
+	p.rev = 3;
+	assert_int_equal(index_project_exported(g->s, &p, 1), 0);
+	assert_int_equal(index_project_get(g->s, g->a, p.id, &got), 0);
+	assert_false(got.badge_public);
+	p = index_rig_project(g, 2, 1);
+	p.badge_public = 1;
+	assert_int_equal(index_project_exported(g->s, &p, 1), 0);
+	assert_int_equal(index_project_get(g->s, g->a, p.id, &got), 0);
+	assert_true(got.badge_public);
+	/* No other case of the letters finds it. */
+	assert_int_equal(index_project_by_slug(g->s, g->a, "User-1", p.slug, &got), E_NOENT);
+	assert_int_equal(
+	    index_project_by_slug(g->s, g->a, p.owner_slug, "PROJECT-2", &got), E_NOENT);
+}
+
+static void
 a_shards_word_confirms_and_may_not_take_another_projects_slug(void **state)
 {
 	struct index_rig *g = *state;
@@ -203,6 +239,7 @@ main(void)
 		TEST(a_list_has_its_owners_projects_by_their_newest_change),
 		TEST(a_list_tells_the_status_of_the_newest_run),
 		TEST(a_lower_rev_and_an_older_answer_change_nothing),
+		TEST(a_badge_is_told_by_every_way_into_the_index),
 		TEST(a_shards_word_confirms_and_may_not_take_another_projects_slug),
 		TEST(removing_a_project_takes_its_runs_along),
 		TEST(a_new_project_goes_to_the_shard_with_the_fewest),

@@ -221,6 +221,35 @@ read_page(void *arg)
 }
 
 static void
+the_newest_run_of_a_branch_is_found_by_time_and_then_by_id(void **state)
+{
+	static const struct {
+		const char *branch, *status;
+		int at;
+	} runs[] = { { "main", "passed", 3 }, { "main", "queued", 9 }, { "main", "running", 9 },
+		{ "topic", "canceling", 20 }, { "Main", "starting", 21 } };
+	struct index_rig *g = *state;
+	const char *project = index_rig_id(g, "prj_", 1), *status;
+	struct index_run r;
+
+	assert_int_equal(
+	    index_run_newest_status(g->s, g->a, project, "main", &status), E_NOENT);
+	for (int i = 0; i < (int)ARRAY_LEN(runs); i++) {
+		r = index_rig_run(g, i + 1, 1);
+		r.branch = runs[i].branch;
+		r.status = runs[i].status;
+		r.queued_at = INDEX_RIG_NOW + runs[i].at;
+		r.finished_at = strcmp(r.status, "passed") == 0 ? r.queued_at : 0;
+		assert_int_equal(index_run_upsert(g->s, &r), 0);
+	}
+	assert_int_equal(index_run_newest_status(g->s, g->a, project, "main", &status), 0);
+	assert_string_equal(status, "running");
+	assert_int_equal(index_run_newest_status(g->s, g->a, project, "topic", &status), 0);
+	assert_string_equal(status, "canceling");
+	assert_int_equal(index_run_newest_status(g->s, g->a, project, "top", &status), E_NOENT);
+}
+
+static void
 a_page_survives_every_failed_allocation(void **state)
 {
 	struct index_rig *g = *state;
@@ -246,6 +275,7 @@ main(void)
 		TEST(the_row_of_an_accept_never_overwrites),
 		TEST(pages_have_every_run_once_from_the_newest_on),
 		TEST(a_beginning_finds_one_run_or_says_that_there_are_more),
+		TEST(the_newest_run_of_a_branch_is_found_by_time_and_then_by_id),
 		TEST(a_page_survives_every_failed_allocation),
 	};
 

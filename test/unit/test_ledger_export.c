@@ -118,7 +118,7 @@ projects_on_their_way_here_are_told_and_those_given_away_are_counted(void **stat
 	    rig_exec(rig,
 		"INSERT INTO project_config SELECT '%s', owner_user_id, owner_slug, 'arriving',"
 		" name, repo_url, default_branch, config_path, NULL, NULL, NULL, created_at,"
-		" updated_at FROM project_config WHERE project_id = '%s'",
+		" updated_at, badge_public FROM project_config WHERE project_id = '%s'",
 		rig_prj(rig, 1), rig_prj(rig, 3)),
 	    0);
 	e = page(rig, "", 10);

@@ -51,12 +51,14 @@ a_project_that_has_arrived_goes_on_as_before(void **state)
 	struct ledger_held held;
 
 	pair_fill(pair->from, 1);
+	assert_true(rig_holds(pair->from, "(SELECT badge_public FROM project_config)"));
 	lease = arena_strdup(pair->from->a, rig_row(pair->from, 103).lease_id);
 	pair_move(pair, 1, 1, 4096);
 	/* The run that is active holds its lease still, and its end promotes the next one. */
 	assert_int_equal(
 	    ledger_check_lease(rig->s, rig->a, rig_run(rig, 103), lease, &held), 0);
 	assert_false(held.lost);
+	assert_true(rig_holds(rig, "(SELECT badge_public FROM project_config)"));
 	assert_string_equal(rig_settle(rig, 103, LEDGER_FAILED), rig_run(rig, 104));
 	/* A delivery that came before the move is known, one that is new is not. */
 	w = rig_stored(rig, 1, "github");
@@ -133,7 +135,7 @@ every_column_goes_along(void **state)
 	static const struct {
 		const char *table;
 		int ncolumns;
-	} tables[] = { { "project_state", 11 }, { "project_config", 13 },
+	} tables[] = { { "project_state", 11 }, { "project_config", 14 },
 		{ "project_runs", 37 }, { "project_run_events", 5 }, { "project_webhooks", 10 },
 		{ "project_webhook_deliveries", 16 }, { "project_webhook_refusals", 10 } };
 	struct move_pair *pair = *state;

@@ -1,8 +1,8 @@
 /* Configuration of a project: create, update, list, remove. */
 
-#include "test/support/ledger_rig.h"
 #include "test/support/starve.h"
 #include "test/support/unit.h"
+#include "test/support/webhook_rig.h"
 
 static struct ledger_project
 values(const struct ledger_rig *rig)
@@ -53,6 +53,7 @@ update(const struct ledger_rig *rig, const struct ledger_change *c)
 	assert_int_equal(p.updated_at, stored.updated_at);
 	assert_int_equal(p.index_rev, stored.index_rev);
 	assert_int_equal(p.index_current, stored.index_current);
+	assert_int_equal(p.badge_public, stored.badge_public);
 	return stored;
 }
 
@@ -122,6 +123,7 @@ the_same_values_exist_and_others_conflict(void **state)
 	CONFLICTS(default_branch, "other");
 	CONFLICTS(config_path, "other.yml");
 	CONFLICTS(token.ciphertext, NULL);
+	CONFLICTS(badge_public, 1);
 #undef CONFLICTS
 	assert_string_equal(get(rig).name, "An app");
 }
@@ -173,6 +175,46 @@ a_token_stays_is_replaced_or_cleared(void **state)
 	assert_int_equal(get(rig).token.key_version, 4);
 	assert_null(update(rig, &clear).token.ciphertext);
 	assert_null(get(rig).token.nonce);
+}
+
+static void
+a_badge_is_off_until_it_is_asked_for_and_is_as_quiet_as_a_name(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_change on = { .set_badge_public = 1, .badge_public = 1 };
+	struct ledger_change off = { .set_badge_public = 1 }, keep = { .name = "x" };
+	struct ledger_project v = values(rig), p;
+	int64_t version;
+	int stale;
+
+	(void)create(rig, &v);
+	version = rig_webhook(rig, 1, "github", 1).updated_at;
+	assert_int_equal(get(rig).badge_public, 0);
+	assert_int_equal(ledger_project_synced(rig->s, v.project_id, 1), 0);
+	rig->now += 10;
+	assert_int_equal(
+	    ledger_project_update(rig->s, rig->a, v.project_id, &on, rig->now, &p, &stale), 0);
+	assert_int_equal(p.badge_public, 1);
+	assert_false(stale);
+	assert_int_equal(rig_stored(rig, 1, "github").updated_at, version);
+	p = get(rig);
+	assert_int_equal(p.updated_at, rig->now);
+	assert_int_equal(p.index_rev, 2);
+	assert_false(p.index_current);
+	assert_int_equal(update(rig, &keep).badge_public, 1);
+	assert_int_equal(update(rig, &off).badge_public, 0);
+}
+
+static void
+a_new_project_may_have_a_badge_at_once(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_project v = values(rig);
+
+	v.badge_public = 1;
+	assert_int_equal(create(rig, &v), LEDGER_CREATED);
+	assert_int_equal(get(rig).badge_public, 1);
+	assert_int_equal(create(rig, &v), LEDGER_EXISTS);
 }
 
 static void
@@ -288,6 +330,8 @@ main(void)
 		TEST(the_same_values_exist_and_others_conflict),
 		TEST(an_update_changes_what_is_given_and_always_moves_the_time),
 		TEST(a_token_stays_is_replaced_or_cleared),
+		TEST(a_badge_is_off_until_it_is_asked_for_and_is_as_quiet_as_a_name),
+		TEST(a_new_project_may_have_a_badge_at_once),
 		TEST(a_project_that_is_not_here_is_not_updated_or_removed),
 		TEST(projects_are_listed_by_id_in_pages),
 		TEST(a_removed_project_takes_everything_along),

@@ -7,6 +7,8 @@
 #include "test/support/unit.h"
 #include "test/support/webhook_rig.h"
 
+#define BADGE 5 /* the migration that brings badge_public */
+
 /* Made before there were webhooks, with a project that has a head and one that waits. */
 static struct ledger_rig
 old_store(const char *dir, size_t nmigrations)
@@ -25,10 +27,19 @@ old_store(const char *dir, size_t nmigrations)
 	if (store_open(&desc, path, &rig.s, &why) < 0)
 		fail_msg("%s", why);
 	assert_int_equal(store_begin(rig.s), 0);
+	/* For the time of the writing it has what the statements of this release name. */
+	if (nmigrations < BADGE)
+		assert_int_equal(rig_exec(&rig,
+				     "ALTER TABLE project_config"
+				     " ADD COLUMN badge_public INTEGER DEFAULT 0"),
+		    0);
 	rig_project(&rig, 1);
 	rig_accept(&rig, 1, 1);
 	(void)rig_claim(&rig, 1);
 	rig_accept(&rig, 1, 2);
+	if (nmigrations < BADGE)
+		assert_int_equal(
+		    rig_exec(&rig, "ALTER TABLE project_config DROP COLUMN badge_public"), 0);
 	assert_int_equal(store_commit(rig.s), 0);
 	assert_int_equal(store_version(rig.s), nmigrations);
 	return rig;
@@ -54,9 +65,12 @@ an_old_store_gets_its_tables_and_keeps_its_rows(void **state)
 	CLEANUP_FREE char *path = mem_format("%s/project-0.db", (const char *)*state);
 	CLEANUP_FREE char *why = NULL;
 	struct ledger_rig rig = old_store(*state, 1);
+	struct ledger_change change = { .set_badge_public = 1, .badge_public = 1 };
 	struct ledger_run head = rig_row(&rig, 1), next = rig_row(&rig, 2);
+	struct ledger_project p;
 	struct ledger_webhook w;
 	struct ledger_offer o;
+	int stale;
 
 	rig.s = store_close(rig.s);
 	assert_int_equal(store_open(&ledger_store, path, &rig.s, &why), 0);
@@ -69,6 +83,12 @@ an_old_store_gets_its_tables_and_keeps_its_rows(void **state)
 	w = rig_webhook(&rig, 1, "github", 1);
 	o = rig_push(&rig, &w, 1, 3);
 	assert_int_equal(rig_record(&rig, &o).run.position, 3);
+	/* A badge is shown to nobody who did not ask for it. */
+	assert_int_equal(ledger_project_get(rig.s, rig.a, rig_prj(&rig, 1), &p), 0);
+	assert_int_equal(p.badge_public, 0);
+	assert_int_equal(
+	    ledger_project_update(rig.s, rig.a, p.project_id, &change, rig.now, &p, &stale), 0);
+	assert_int_equal(p.badge_public, 1);
 	rig_sound(&rig);
 	assert_int_equal(store_commit(rig.s), 0);
 	rig.s = store_close(rig.s);

@@ -91,6 +91,38 @@ test('settings send what changed, and nothing when nothing did', async () => {
 	await context.close();
 });
 
+test('a badge is switched on, shown with what a README needs, and switched off', async () => {
+	const context = await signedIn();
+	const { id } = await projectBySlug('nice');
+	const settings = `${AT}/app/projects/${id}/settings`;
+	const picture = `${AT}/badge/demo/nice.svg`;
+	const page = await open(context, `/app/projects/${id}/settings`);
+
+	await hasHeading(page, 'Update project');
+	assert.equal(await page.getByText('Markdown').count(), 0);
+	await page.getByLabel('Public status badge').check();
+	await button(page, 'Save Changes').click();
+	await hasHeading(page, 'Renamed');
+	await page.goto(settings);
+	await heading(page, 'Status badge').waitFor();
+	assert.ok(await page.getByLabel('Public status badge').isChecked());
+	assert.equal(await label(page, 'Address').inputValue(), picture);
+	assert.equal(await label(page, 'Markdown').inputValue(),
+		`[![anvil](${picture})](${AT}/app/projects/${id})`);
+	await until('the picture', () => page.getByAltText('Status badge of this project')
+		.evaluate((img) => img.complete && img.naturalWidth > 50));
+	await checkAccess(page);
+	await page.setViewportSize({ width: 320, height: 800 });
+	await checkWidth(page);
+	assert.match(await (await fetch(picture)).text(), /<title>anvil: Idle</);
+	await page.getByLabel('Public status badge').uncheck();
+	await button(page, 'Save Changes').click();
+	await hasHeading(page, 'Renamed');
+	assert.equal((await fetch(picture)).status, 404);
+	onlyAnswers(context);
+	await context.close();
+});
+
 test('runs are triggered, queued in order, and canceled', async () => {
 	const context = await signedIn();
 	const page = await open(context, `/app/projects/${HOLD}`);

@@ -14,7 +14,7 @@ const user = object({ id: string, slug: string, email: string, displayName: stri
 	createdAt: time });
 const project = object({ id: string, ownerSlug: string, projectSlug: string, name: string,
 	repoUrl: string, defaultBranch: string, configPath: string, createdAt: time,
-	updatedAt: time, lastRunStatus: maybe(string) });
+	updatedAt: time, lastRunStatus: maybe(string), badgePublic: boolean });
 const run = object({ id: string, projectId: string, triggerType: string, branch: string,
 	commitSha: maybe(string), status: string, queuedAt: time, startedAt: maybe(time),
 	finishedAt: maybe(time), exitCode: maybe(number), failureCode: maybe(string) });

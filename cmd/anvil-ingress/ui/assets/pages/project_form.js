@@ -2,7 +2,7 @@
 
 import { call, get, post } from '../api.js';
 import { freshId, h } from '../dom.js';
-import { Field, Form } from '../form.js';
+import { Field, Form, copyField } from '../form.js';
 import { breadcrumb } from '../parts.js';
 import { go } from '../router.js';
 import { toast } from '../toast.js';
@@ -80,6 +80,18 @@ export function newProjectPage(context) {
 	fields.name.input.focus();
 }
 
+// Where the badge of a project is, and how a README shows it.
+function badgeCard(project) {
+	const { ownerSlug, projectSlug, id } = project;
+	const at = (path) => new URL(path, document.baseURI).href;
+	const picture = at(`badge/${ownerSlug}/${projectSlug}.svg`);
+
+	return h('section', { class: 'card form-card' }, h('h2', {}, 'Status badge'),
+		h('p', {}, h('img', { src: picture, alt: 'Status badge of this project' })),
+		copyField('Address', picture),
+		copyField('Markdown', `[![anvil](${picture})](${at(`app/projects/${id}`)})`));
+}
+
 // Only what differs.
 function changes(fields, project, removeToken, badgePublic) {
 	const body = {};
@@ -91,7 +103,7 @@ function changes(fields, project, removeToken, badgePublic) {
 		body.repoToken = null;
 	else if (fields.repoToken.value !== '')
 		body.repoToken = fields.repoToken.value;
-	if (badgePublic.checked !== (project.badgePublic ?? false))
+	if (badgePublic.checked !== project.badgePublic)
 		body.badgePublic = badgePublic.checked;
 	return body;
 }
@@ -118,10 +130,10 @@ export async function settingsPage(context) {
 		await call('PATCH', path, 'project', { body, signal: context.signal });
 		toast('The project was updated.');
 		go(`/app/projects/${id}`);
-	}, { words, more: [removeToken.node,
-		project.badgePublic !== undefined && badgePublic.node] });
+	}, { words, more: [removeToken.node, badgePublic.node] });
 
 	context.show(breadcrumb([['Projects', 'app/projects'],
 		[project.name, `app/projects/${id}`], ['Settings']]),
-	h('section', { class: 'card form-card' }, context.heading('Update project'), form.node));
+	h('section', { class: 'card form-card' }, context.heading('Update project'), form.node),
+	project.badgePublic && badgeCard(project));
 }
