@@ -233,15 +233,21 @@ claim_turn(void *arg, struct turn *t)
 static void
 a_question_about_an_earlier_lease_silences_no_later_one(void **state)
 {
+	const struct ledger_run earlier = {
+		.run_id = RUN, .project_id = PRJ, .lease_id = OTHER_SPAWN, .spawn_id = SPAWN
+	};
+	const struct ledger_run later = {
+		.run_id = RUN, .project_id = PRJ, .lease_id = SPAWN, .spawn_id = SPAWN
+	};
 	struct fix *f = *state;
 	struct leases *l = f->shard->leases;
 
 	UNTIL(f, shard_supervisor(f->shard) != NULL);
 	/* The claim behind the first one is lost with its batch; the question about it is out. */
-	assert_int_equal(leases_grant(l, RUN, OTHER_SPAWN, SPAWN, NULL), 0);
+	assert_int_equal(leases_grant(l, &earlier, NULL), 0);
 	leases_ask_all(l);
 	UNTIL(f, f->calls[RUN_STATUS] == 1);
-	assert_int_equal(leases_grant(l, RUN, SPAWN, SPAWN, NULL), 0);
+	assert_int_equal(leases_grant(l, &later, NULL), 0);
 	f->says[RUN_STATUS] = LIVE(SPAWN);
 	leases_ask_all(l);
 	UNTIL(f, f->calls[RUN_STATUS] == 2);

@@ -53,6 +53,22 @@ actor_inspect(struct actor *a, struct turn *t, const struct actor_inspect_params
 }
 
 int
+actor_backup(struct actor *a, struct turn *t, const struct actor_backup_params *p,
+    struct actor_backup_result *ret)
+{
+	(void)a, (void)t, (void)p, (void)ret;
+	return E_BUSY;
+}
+
+int
+actor_check(struct actor *a, struct turn *t, const struct actor_check_params *p,
+    struct actor_check_result *ret)
+{
+	(void)a, (void)t, (void)p, (void)ret;
+	return E_BUSY;
+}
+
+int
 actor_set_log_level(struct actor *a, struct turn *t, const struct actor_set_log_level_params *p,
     struct actor_set_log_level_result *ret)
 {
@@ -295,7 +311,7 @@ rows_lead_to_handlers(void **state)
 	const struct rpc_method *row;
 
 	(void)state;
-	assert_int_equal(actor_methods_count, 5);
+	assert_int_equal(actor_methods_count, 7);
 	assert_int_equal(run_row(&a, "actor.setLogLevel", "{\"level\":\"warn\"}", &out), 0);
 	assert_int_equal(a.level, LOG_LEVEL_WORD_WARN);
 	assert_string_equal(buf_cstr(&out), "{\"kind\":\"ok\"}");
