@@ -262,6 +262,7 @@ soak:	## faults of every kind under load, then all promises are compared (SECOND
 	@scripts/setup.sh build test
 	@$(MAKE) --no-print-directory FLAVOUR=faults programs build/faults/test/soak/soak
 	@scripts/soak.sh build/faults $(or $(SECONDS),3600) $(or $(SEED),1)
+	@for t in test/system/x0*.sh; do echo "$$t"; LONG=1 ANVIL_BUILD=$(CURDIR)/build/faults $$t || exit 1; done
 
 model:	## the protocol of runs: every interleaving within bounds, and faults that must be found
 	@scripts/setup.sh model

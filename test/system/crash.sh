@@ -659,6 +659,7 @@ verify() {
 	check_passed
 	ctl keys status --json | jq -e '[.versions[] | select(.secrets > 0)] | length <= 1' >/dev/null ||
 		fail "secrets under several keys: $(ctl keys status)"
+	ctl check >"$T/check" 2>&1 || fail "anvilctl check: $(cat "$T/check")"
 }
 
 # Whether every one of these points has had its death.
