@@ -10,8 +10,8 @@
 
 #include "cmd/anvild/check.h"
 #include "cmd/anvild/child.h"
-#include "cmd/anvild/copies.h"
 #include "cmd/anvild/drain.h"
+#include "cmd/anvild/errand.h"
 #include "cmd/anvild/exits.h"
 #include "cmd/anvild/keys.h"
 #include "cmd/anvild/methods.h"
@@ -187,8 +187,8 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 		log_plain(LOG_LEVEL_WARN, "crash_note_unavailable");
 	s->runners = runners_new(s);
 	s->serves = serves_new(s);
-	s->checks = checks_new(s);
-	s->copies = copies_new(s);
+	s->checks = errand_new(s, "checks");
+	s->copies = errand_new(s, "copies");
 	s->exits = exits_new(s);
 	s->sweep = sweep_new(s);
 	s->signals = signals_new(s);
@@ -304,8 +304,8 @@ supervisor_done(struct supervisor *s)
 	if (s->actor != NULL) {
 		runners_free(s->runners);
 		serves_free(s->serves);
-		checks_free(s->checks);
-		copies_free(s->copies);
+		errand_free(s->checks);
+		errand_free(s->copies);
 		exits_free(s->exits);
 		sweep_free(s->sweep);
 		signals_free(s->signals);

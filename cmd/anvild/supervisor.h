@@ -27,8 +27,7 @@ enum supervisor_stmt {
 #define SUP_SHARDS_MAX 64 /* as the configuration allows */
 
 struct child;
-struct checks;
-struct copies;
+struct errand;
 struct exits;
 struct keys;
 struct runners;
@@ -56,8 +55,8 @@ struct supervisor {
 	size_t nresidents;
 	struct runners *runners; /* Owned.  By run id.                               */
 	struct serves *serves;   /* Owned.  By run id.                               */
-	struct checks *checks;   /* Owned.  Looking at records of runs.              */
-	struct copies *copies;   /* Owned.  Of runs, for a backup.                   */
+	struct errand *checks;   /* Owned.  Looking at records of runs.              */
+	struct errand *copies;   /* Owned.  Of runs, for a backup.                   */
 	struct exits *exits;     /* Owned.  Ends that a shard has still to confirm.  */
 	struct slots slots;
 	struct signals *signals;   /* Owned.                                         */

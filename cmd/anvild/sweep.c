@@ -11,9 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/anvild/check.h"
 #include "cmd/anvild/child.h"
-#include "cmd/anvild/copies.h"
+#include "cmd/anvild/errand.h"
 #include "cmd/anvild/process.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/serves.h"
@@ -268,7 +267,7 @@ is_ours(const struct supervisor *s, pid_t pid)
 	for (size_t at = 0; (p = serves_next(s->serves, &at)) != NULL;)
 		if (process_pid(p) == pid)
 			return 1;
-	return copies_pid(s->copies) == pid || checks_pid(s->checks) == pid;
+	return errand_pid(s->copies) == pid || errand_pid(s->checks) == pid;
 }
 
 /* The supervisor is a subreaper: what a dead run leaves behind becomes its child. */
@@ -394,8 +393,8 @@ sweep_free(struct sweep *w)
 	w->disk = actor_timer_free(w->disk);
 	w->retention = actor_timer_free(w->retention);
 	w->sup = NULL;
-	if (w->njobs ==
-	    0) /* else the last of them frees it: a start that fails waits for none */
+	/* Else the last of them frees it: a start that fails waits for none. */
+	if (w->njobs == 0)
 		free(w);
 	return NULL;
 }
