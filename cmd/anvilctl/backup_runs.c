@@ -145,6 +145,13 @@ note_result(struct backup *b, const struct supervisor_copy_status_status *s, str
 {
 	int r = 0;
 
+	/* Only names that are told can be asked for, and those that are left out would be again. */
+	if (s->left_out > 0 && s->nlive == 0)
+		return ctl_fail("%lld runs cannot be read, more than a backup can name; see "
+				"`anvilctl check`",
+		    (long long)s->nbad + (long long)s->left_out);
+	if (rest->more)
+		b->manifest->ngaps = 0; /* All were looked at, and are told once more. */
 	rest->n = 0;
 	rest->more = s->left_out > 0;
 	for (size_t i = 0; r == 0 && i < s->nlive; i++)
@@ -169,7 +176,9 @@ one_round(struct backup *b, struct rest *rest)
 	if (res.u.status.failed != NULL)
 		return ctl_fail("runs: %s", res.u.status.failed);
 	r = note_result(b, &res.u.status, rest);
-	for (size_t i = 0; r == 0 && i < rest->n; i++) {
+	if (r != 0)
+		return r;
+	for (size_t i = 0; i < rest->n; i++) {
 		int got = copy_live(b, rest->ids[i]);
 
 		if (got < 0)
@@ -178,7 +187,7 @@ one_round(struct backup *b, struct rest *rest)
 			rest->ids[left++] = rest->ids[i];
 	}
 	rest->n = left;
-	return r;
+	return 0;
 }
 
 static int
