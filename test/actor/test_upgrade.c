@@ -69,11 +69,13 @@ make_ledger(struct test *t)
 	    (struct ledger_rig) { .dir = t->g.data, .a = arena_new(), .now = clock_wall_ms() };
 	rig->s = old_store(t, "project-0.db", &ledger_store, &first);
 	assert_int_equal(store_begin(rig->s), 0);
+	rig_lend_columns(rig);
 	rig_project(rig, 1);
 	rig_accept(rig, 1, 1);
 	(void)rig_claim(rig, 1);
 	rig_report(rig, 1, LEDGER_PUBLIC_RUNNING, rig->now);
 	rig_accept(rig, 1, 2);
+	rig_take_columns(rig);
 	assert_int_equal(store_commit(rig->s), 0);
 	copy(t->project, sizeof(t->project), rig_prj(rig, 1));
 	copy(t->run, sizeof(t->run), rig_run(rig, 1));

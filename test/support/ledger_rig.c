@@ -96,6 +96,26 @@ rig_exec(const struct ledger_rig *rig, const char *fmt, ...)
 	return store_exec(rig->s, sql);
 }
 
+#define BADGE_VERSION 5
+
+void
+rig_lend_columns(const struct ledger_rig *rig)
+{
+	if (store_version(rig->s) < BADGE_VERSION)
+		assert_int_equal(rig_exec(rig,
+				     "ALTER TABLE project_config ADD COLUMN"
+				     " badge_public INTEGER NOT NULL DEFAULT 0"),
+		    0);
+}
+
+void
+rig_take_columns(const struct ledger_rig *rig)
+{
+	if (store_version(rig->s) < BADGE_VERSION)
+		assert_int_equal(
+		    rig_exec(rig, "ALTER TABLE project_config DROP COLUMN badge_public"), 0);
+}
+
 void
 rig_project(struct ledger_rig *rig, int n)
 {

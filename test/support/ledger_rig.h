@@ -36,6 +36,10 @@ const char *rig_hex(const struct ledger_rig *rig, int n);
 
 /* SQL as it is; 0 or the error. */
 int rig_exec(const struct ledger_rig *rig, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A store of an earlier release has, between these two, the columns that the statements of this
+ * one name. */
+void rig_lend_columns(const struct ledger_rig *rig);
+void rig_take_columns(const struct ledger_rig *rig);
 
 /* Project ${n} with branch "main"; its token has the key version ${n}. */
 void rig_project(struct ledger_rig *rig, int n);
