@@ -9,6 +9,7 @@
 #include "lib/wire/wire.h"
 
 #define DIGEST_BYTES 32
+#define END_BYTES    64 /* of a part, behind its last row: the names of tables without rows */
 
 /* What a part may hold, in the order in which it is written: rows refer to those before them. */
 static const struct table {
@@ -165,8 +166,7 @@ read_rows(struct store *s, struct ledger_pages *p, size_t limit, size_t *n, stru
 
 		if (row == NULL)
 			return E_NOMEM;
-		/* With room for a comma, and for what closes the part. */
-		if (*n > 0 && out->len + strlen(row) + 4 > limit)
+		if (*n > 0 && out->len + strlen(row) + END_BYTES > limit)
 			return 1;
 		if (!first)
 			(void)buf_add_byte(out, ',');

@@ -39,6 +39,37 @@ all_that_there_is_arrives_in_parts_of_any_size(void **state)
 	}
 }
 
+/* Of the longest part of project 1. */
+static size_t
+export_within(const struct move_pair *pair, size_t limit)
+{
+	struct ledger_pages pages = { .project_id = rig_prj(pair->from, 1) };
+	size_t longest = 0;
+	int last = 0;
+
+	while (!last) {
+		CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+		assert_int_equal(
+		    ledger_move_part(pair->from->s, &pages, limit, &text, &last), 0);
+		longest = text.len > longest ? text.len : longest;
+	}
+	return longest;
+}
+
+static void
+no_part_is_too_long_for_the_names_of_tables_without_rows(void **state)
+{
+	struct move_pair *pair = *state;
+	size_t whole;
+
+	rig_project(pair->from, 1);
+	pair_freeze(pair, 1, 1);
+	whole = export_within(pair, SIZE_MAX);
+	for (size_t limit = whole - 20; limit < whole; limit++)
+		assert_true(export_within(pair, limit) <= limit);
+}
+
 static void
 a_project_that_has_arrived_goes_on_as_before(void **state)
 {
@@ -450,6 +481,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(all_that_there_is_arrives_in_parts_of_any_size),
+		TEST(no_part_is_too_long_for_the_names_of_tables_without_rows),
 		TEST(a_project_that_has_arrived_goes_on_as_before),
 		TEST(a_project_may_come_back_in_place_of_its_tombstone),
 		TEST(thousands_of_runs_and_long_texts_arrive),
