@@ -24,6 +24,7 @@
 #define REPORT_DEPTH   6
 #define FD_START       3 /* as lib/actor expects it */
 #define FD_REPORT      5 /* of anvil-run --check-all */
+#define FD_FREE        8 /* from here on none that a program expects */
 #define EXIT_LOCKED    75
 #define SHARDS_MAX     64
 
@@ -97,12 +98,21 @@ program_path(const struct down *d, const char *name)
 	return mem_format("%s/../libexec/anvil/%s", d->self, name);
 }
 
+/* A file in memory whose descriptor is in nobody's way. */
+static int
+make_file(const char *name)
+{
+	CLEANUP(io_closep) int fd = memfd_create(name, MFD_CLOEXEC);
+
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, FD_FREE);
+}
+
 /* What the supervisor would hand it, without keys. */
 static int
 start_fd(const struct down *d)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT;
-	int fd = memfd_create("start", MFD_CLOEXEC);
+	int fd = make_file("start");
 
 	buf_add_str(&b, "{\"config\":");
 	if (fd < 0 || config_to_json(d->config, &b) < 0)
@@ -125,7 +135,7 @@ run_program(const struct down *d, const struct run *r, struct buf *out)
 {
 	CLEANUP_FREE char *path = program_path(d, r->program);
 	CLEANUP(io_closep) int start = start_fd(d);
-	CLEANUP(io_closep) int report = memfd_create("report", MFD_CLOEXEC);
+	CLEANUP(io_closep) int report = make_file("report");
 	posix_spawn_file_actions_t acts;
 	int err, status = -1;
 	pid_t pid;
