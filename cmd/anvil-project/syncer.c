@@ -336,10 +336,12 @@ pump_projects(struct syncer *y, struct turn *t)
 	size_t n;
 	int r = ledger_project_sync_due(t->store, t->arena, t->now_ms, 1, &p, &n);
 
-	if (r == 0 && n > 0 && !convert_fits_project(p, t->arena))
+	if (r < 0 || n == 0)
+		return r;
+	/* It is sent all the same: once it is refused, its next try waits behind the others. */
+	if (!convert_fits_project(p, t->arena))
 		broken_tell(y->shard->broken, p->project_id, p->project_id);
-
-	return r < 0 || n == 0 ? r : send_project(y, p);
+	return send_project(y, p);
 }
 
 static int
