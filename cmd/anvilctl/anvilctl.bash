@@ -75,7 +75,7 @@ _anvilctl_names() {
 	run | queue | deliveries | 'project show' | 'project rm')
 		names=$("$program" "${where[@]}" project list 2>/dev/null | sed 1d | cut -d' ' -f1)
 		;;
-	logs | why | cancel)
+	logs | why | cancel | abandon)
 		names=$("$program" "${where[@]}" queue 2>/dev/null | grep -o 'run_[0-9A-Za-z]*')
 		;;
 	'user disable' | 'user enable' | 'user reset-password' | 'project list')

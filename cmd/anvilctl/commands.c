@@ -15,6 +15,7 @@ const struct command *const commands[] = {
 	&command_logs,
 	&command_why,
 	&command_cancel,
+	&command_abandon,
 	&command_deliveries,
 	&command_project_create,
 	&command_project_list,
