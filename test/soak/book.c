@@ -19,7 +19,7 @@ book_now_us(void)
 	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
-static void
+static void __attribute__((format(printf, 3, 0)))
 say(FILE *f, const char *what, const char *fmt, va_list ap)
 {
 	struct timespec ts;
