@@ -146,7 +146,7 @@ expect "$(api GET /api/private/projects | jq '.projects | length')" 4 "projects 
 # A project that no shard knows goes with its runs; one that is being made does not.
 down
 index "INSERT INTO project_index SELECT 'prj_0000000000000000000009', owner_user_id, owner_slug,
-    'ghost', name, repo_url, default_branch, config_path, 1, 1, 1, 1, 1, 0 FROM project_index LIMIT 1;
+    'ghost', name, repo_url, default_branch, config_path, 1, 1, 1, 1, 1, 0, badge_public FROM project_index LIMIT 1;
     UPDATE project_index SET name = 'damaged', rev = 0 WHERE project_id = '${projects[0]}';
     DELETE FROM run_index WHERE run_id = '$run';"
 start_anvild

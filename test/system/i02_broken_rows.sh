@@ -57,7 +57,7 @@ wait_for 30 "ctl resume >/dev/null 2>&1"
 wait_for 30 healthy
 
 # The others run to their end and are known to the index.
-wait_for 30 "logged run_dispatched ${runs[2]}"
+wait_for 30 "logged run_claimed ${runs[2]}"
 has_ended "${runs[2]}" passed
 wait_for 20 "logged row_broken ${runs[0]}"
 wait_for 20 "logged row_broken ${runs[3]}"
