@@ -237,6 +237,10 @@ store_inspect(const struct store_desc *d, const char *path, store_rules_fn *rule
 
 	if (access(path, F_OK) < 0 && errno == ENOENT)
 		return 0;
+	/* SQLite would give the log that it makes the same mode, and leave it. */
+	if (access(path, W_OK) < 0)
+		return store_problem_say(
+		    ret, "unreadable", "store", 0, "cannot be written: %s", strerror(errno));
 	r = open_checker(d, path, &s);
 	if (r < 0 && r != E_NOMEM)
 		return store_problem_say(ret, "unreadable", "store", 0, "%s", err_text(r));

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/base.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
@@ -161,4 +162,22 @@ store_look_at_log(const char *path, char **ret_why)
 	    "%s is damaged in frame %lld: commits that lie behind it cannot be read", name,
 	    (long long)at + 1);
 	return E_CORRUPT;
+}
+
+int
+store_mend_log_mode(const char *path)
+{
+	static const char *const suffixes[] = { "wal", "shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+		CLEANUP_FREE char *name = mem_format("%s-%s", path, suffixes[i]);
+		struct stat st;
+
+		if (name == NULL)
+			return E_NOMEM;
+		/* When that fails, opening it does, and says so. */
+		if (lstat(name, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IWUSR) == 0)
+			(void)chmod(name, (st.st_mode & 0777) | S_IWUSR);
+	}
+	return 0;
 }

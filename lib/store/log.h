@@ -15,4 +15,10 @@
  */
 int store_look_at_log(const char *path, char **ret_why);
 
+/*
+ * Lets the owner write the log of the store at ${path} and its index: who opened the store while
+ * it was read-only, if to look at it only, has left them so.  0 or E_NOMEM.
+ */
+int store_mend_log_mode(const char *path);
+
 #endif

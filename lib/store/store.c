@@ -14,6 +14,7 @@
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
+#include "lib/store/log.h"
 #include "lib/store/priv.h"
 
 #define BUSY_MS        5000 /* another connection of ours: the checkpointer          */
@@ -176,6 +177,8 @@ store_open(
 	r = make_file(d, path);
 	if (r == E_SYS || r == E_NOENT)
 		r = E_STORAGE;
+	if (r == 0)
+		r = store_mend_log_mode(path);
 	if (r == 0)
 		r = store_connect(path, SQLITE_OPEN_READWRITE, &s->db);
 	if (r == 0)

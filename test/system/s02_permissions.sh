@@ -47,6 +47,15 @@ chmod 0500 "$DATA"
 has_ended "$(trigger "${on[0]}")" passed
 chmod 0700 "$DATA"
 
+# Nor does one who looks at it meanwhile make it stay so.
+stop_all
+chmod 0400 "$DATA/project-0.db" "$DATA/supervisor.db"
+expect_exit 1 ctl check
+expect "$(grep -c 'cannot be written' "$T/out")" 2 "stores that cannot be written"
+chmod 0600 "$DATA/project-0.db" "$DATA/supervisor.db"
+begin
+comes_back
+
 # Somebody has the lock: two of one address never overlap.
 stop_all
 exec 9<"$DATA/project-0.db.lock"

@@ -182,6 +182,31 @@ an_empty_file_becomes_a_store(void **state)
 	(void)store_close(s);
 }
 
+static void
+a_log_that_is_read_only_does_not_keep_the_store_so(void **state)
+{
+	static const char *const names[] = { "tiny.db-wal", "tiny.db-shm" };
+	struct store *s;
+
+	(void)store_close(tiny_open(&tiny_store, *state));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		CLEANUP_FREE char *path = tiny_path(*state, names[i]);
+		int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+
+		assert_int_equal(close(fd), 0);
+	}
+	s = tiny_open(&tiny_store, *state);
+	assert_int_equal(tiny_add(s, 1, "kept"), 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		CLEANUP_FREE char *path = tiny_path(*state, names[i]);
+		struct stat st;
+
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0600);
+	}
+	(void)store_close(s);
+}
+
 /* ---- check ---- */
 
 static void
@@ -348,6 +373,7 @@ main(void)
 		TEST(what_is_no_store_is_damaged),
 		TEST(a_missing_folder_is_told_with_the_path),
 		TEST(an_empty_file_becomes_a_store),
+		TEST(a_log_that_is_read_only_does_not_keep_the_store_so),
 		TEST(a_check_makes_no_file_and_finds_nothing_wrong_with_none),
 		TEST(a_check_passes_a_sound_store_and_does_not_migrate_it),
 		TEST(a_check_says_what_is_damaged),
