@@ -15,6 +15,7 @@
 struct backup {
 	struct ctl *ctl;
 	char *dir; /* Owned: its true path. */
+	int made;  /* Here, and not there before. */
 	int dirfd;
 	struct manifest *manifest; /* Owned. */
 	struct progress progress;

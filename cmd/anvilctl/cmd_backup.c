@@ -52,11 +52,12 @@ is_empty(void *arg, const char *path, int is_file)
 
 /* As root, what is made belongs to the actors, who have to write there. */
 static int
-make_folder(const char *path, const struct stat *owner)
+make_folder(const char *path, const struct stat *owner, int *ret_made)
 {
 	struct stat st;
 
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+	*ret_made = mkdir(path, 0700) == 0;
+	if (!*ret_made && errno != EEXIST)
 		return ctl_fail("%s: %s", path, strerror(errno));
 	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return ctl_fail("%s is no folder", path);
@@ -68,24 +69,56 @@ make_folder(const char *path, const struct stat *owner)
 	return 0;
 }
 
+/* Beneath any of these it would spoil what is there, or go away with it. */
+static const struct {
+	const char *name, *what;
+} places[] = { { MANIFEST_NAME, "the backup" }, { "supervisor.db", "the data of anvil" },
+	{ "supervisor.sock", "the runtime directory of anvil" } };
+
+static int
+lies_apart(const char *dir)
+{
+	CLEANUP_FREE char *above = mem_strdup(dir);
+	char *slash;
+
+	if (above == NULL)
+		return ctl_fail_nomem();
+	while ((slash = strrchr(above, '/')) != NULL && slash != above) {
+		*slash = '\0';
+		for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+			CLEANUP_FREE char *file = mem_format("%s/%s", above, places[i].name);
+
+			if (file == NULL)
+				return ctl_fail_nomem();
+			if (access(file, F_OK) == 0)
+				return ctl_fail(
+				    "%s lies within %s in %s: choose a folder elsewhere", dir,
+				    places[i].what, above);
+		}
+	}
+	return 0;
+}
+
 static int
 open_folder(struct backup *b, const char *dir)
 {
 	CLEANUP_FREE char *runs = NULL;
 	struct stat owner;
-	int r = ctl_find(b->ctl);
+	int r = ctl_find(b->ctl), made;
 
 	if (r == 0 && fstat(b->ctl->dirfd, &owner) < 0)
 		r = ctl_fail("%s: %s", b->ctl->runtime_dir, strerror(errno));
 	if (r == 0)
-		r = make_folder(dir, &owner);
+		r = make_folder(dir, &owner, &b->made);
 	if (r != 0)
 		return r;
 	b->dir = realpath(dir, NULL);
 	runs = b->dir != NULL ? mem_format("%s/runs", b->dir) : NULL;
 	if (runs == NULL)
 		return ctl_fail("%s: %s", dir, strerror(errno));
-	r = make_folder(runs, &owner);
+	r = lies_apart(b->dir);
+	if (r == 0)
+		r = make_folder(runs, &owner, &made);
 	if (r == 0)
 		r = ctl_open(b->ctl);
 	if (r != 0)
@@ -370,6 +403,19 @@ print_result(const struct backup *b)
 	return CTL_OK;
 }
 
+/* What was begun and has nothing in it yet goes again. */
+static void
+give_up(const struct backup *b)
+{
+	CLEANUP_FREE char *runs = mem_format("%s/runs", b->dir);
+
+	if (runs != NULL)
+		(void)rmdir(runs);
+	if ((b->made ? rmdir(b->dir) : files_walk(b->dir, 1, is_empty, NULL)) != 0)
+		(void)ctl_fail(
+		    "%s has no %s and so is no backup: remove it", b->dir, MANIFEST_NAME);
+}
+
 static int
 make(struct backup *b, const char *dir)
 {
@@ -395,8 +441,7 @@ make(struct backup *b, const char *dir)
 		r = finish(b);
 	progress_end(&b->progress);
 	if (r != 0 && b->dir != NULL)
-		(void)ctl_fail(
-		    "%s has no %s and so is no backup: remove it", b->dir, MANIFEST_NAME);
+		give_up(b);
 	return r;
 }
 

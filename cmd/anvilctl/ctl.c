@@ -234,7 +234,9 @@ explain_unreachable(const struct ctl *ctl, const char *to, int err)
 		    to, socket, ctl->runtime_dir);
 		break;
 	case E_LINK:
-		(void)ctl_fail("%s does not answer on %s/%s; it may be restarting: try again",
+		(void)ctl_fail(
+		    "%s does not answer on %s/%s; it may be restarting: try again\nWhen "
+		    "that lasts anvild does not run, or was killed: start it.",
 		    to, ctl->runtime_dir, socket);
 		break;
 	case E_DENIED:

@@ -86,6 +86,12 @@ logged store_copied '"folder"' || fail "nothing in the log"
 expect_exit 1 ctl backup "$T/bk"
 expect_in "$(cat "$T/err")" "is not empty" reason
 expect_exit 1 ctl backup "$CONF"
+# Within what it would spoil, or would go away with.
+for place in "$T/bk" "$DATA" "$RUNTIME"; do
+	expect_exit 1 ctl backup "$place/inside"
+	expect_in "$(cat "$T/err")" "lies within" "a backup in $place"
+	[ ! -e "$place/inside" ] || fail "$place/inside was left behind"
+done
 
 # ---- what refuses to be restored -----------------------------------------------------
 
