@@ -76,8 +76,9 @@ no_such_path(struct exchange *x)
 {
 	const char *method = http_req_method(x->req);
 
-	/* Outside of the API every path is a page's, a file's or a badge's, only to be read. */
-	if (is_under(x, NULL))
+	/* Outside of the API every path is a page's, a file's or a badge's, only to be read; but
+	 * for what is no page to whoever scrapes it. */
+	if (is_under(x, NULL) || strcmp(http_req_path(x->req), "/metrics") == 0)
 		answer_error(x, HTTP_CODE_NOT_FOUND);
 	else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		answer_error_allow(x, "GET, HEAD");

@@ -39,16 +39,16 @@ begin(void **state)
 /* ---- every answer ---- */
 
 static void
-check_headers(void)
+check_headers_with(const char *cache)
 {
 	static const char *const want[][2] = { { "X-Content-Type-Options", "nosniff" },
 		{ "X-Frame-Options", "DENY" },
 		{ "Referrer-Policy", "strict-origin-when-cross-origin" },
-		{ "X-Permitted-Cross-Domain-Policies", "none" },
-		{ "Cache-Control", "no-store" } };
+		{ "X-Permitted-Cross-Domain-Policies", "none" } };
 
 	assert_non_null(edge_header(g, "X-Request-Id"));
 	assert_int_equal(strlen(edge_header(g, "X-Request-Id")), 22);
+	assert_string_equal(edge_header(g, "Cache-Control"), cache);
 	assert_null(edge_header(g, "Strict-Transport-Security"));
 	assert_null(edge_header(g, "Set-Cookie"));
 	assert_null(edge_header(g, "Access-Control-Allow-Origin"));
@@ -61,10 +61,16 @@ check_headers(void)
 }
 
 static void
+check_headers(void)
+{
+	check_headers_with("no-store");
+}
+
+static void
 every_answer_carries_the_same_headers(void **state)
 {
 	static const char *const paths[] = { "/healthz", "/api/openapi.json",
-		"/api/public/app-config", "/api/private/me", "/api/nothing", "/nothing" };
+		"/api/public/app-config", "/api/private/me", "/api/nothing", "/assets/none" };
 	char first[32];
 
 	(void)state;
@@ -79,6 +85,31 @@ every_answer_carries_the_same_headers(void **state)
 	(void)snprintf(first, sizeof(first), "%s", edge_header(g, "X-Request-Id"));
 	(void)edge_ask(g, 200, "GET", "/healthz", NULL);
 	assert_string_not_equal(first, edge_header(g, "X-Request-Id"));
+}
+
+static void
+every_path_is_the_document_but_for_files(void **state)
+{
+	static const char *const pages[] = { "/", "/app/projects", "/app/runs/run_1",
+		"/index.html", "/nothing", "/assets" };
+	char tag[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+		(void)edge_ask(g, 200, "GET", pages[i], NULL);
+		check_headers_with("no-cache");
+		assert_string_equal(edge_header(g, "Content-Type"), "text/html; charset=utf-8");
+		assert_non_null(strstr((const char *)buf_cstr(&g->body), "<base href=\"/\">"));
+	}
+	(void)edge_ask(g, 200, "GET", "/assets/main.js", NULL);
+	check_headers_with("no-cache");
+	assert_string_equal(edge_header(g, "Content-Type"), "text/javascript; charset=utf-8");
+	(void)snprintf(tag, sizeof(tag), "If-None-Match: %s\r\n", edge_header(g, "ETag"));
+	(void)edge_ask_with(g, 304, "GET", "/assets/main.js", tag, NULL);
+	check_headers_with("no-cache");
+	assert_int_equal(g->body.len, 0);
+	(void)edge_ask(g, 200, "HEAD", "/assets/main.js", NULL);
+	assert_int_equal(g->body.len, 0);
 }
 
 static void
@@ -179,7 +210,8 @@ unknown_paths_and_wrong_methods_are_told_apart(void **state)
 		{ "GET", "/api/public/app-config/", NULL },
 		{ "GET", "/api//public/app-config", NULL },
 		{ "GET", "/metrics", NULL },
-		{ "GET", "/index.html", NULL },
+		{ "GET", "/assets/nothing.js", NULL },
+		{ "GET", "/assets/../index.html", NULL },
 		{ "POST", "/api/public/app-config", "GET, HEAD" },
 		{ "GET", LOGIN, "POST" },
 		{ "OPTIONS", LOGIN, "POST" },
@@ -564,6 +596,7 @@ main(void)
 #define TEST(fn) cmocka_unit_test_setup(fn, begin)
 	const struct CMUnitTest tests[] = {
 		TEST(every_answer_carries_the_same_headers),
+		TEST(every_path_is_the_document_but_for_files),
 		TEST(another_host_joins_the_policy_only_when_it_is_a_plain_one),
 		TEST(malformed_requests_are_refused_as_json_and_cut),
 		TEST(health_tells_of_every_actor_and_of_no_run),

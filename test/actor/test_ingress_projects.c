@@ -513,7 +513,7 @@ check_finds_a_store_sound_and_damage_in_it(void **state)
 	copy_file(
 	    edge_fmt("%s/data/ingress.db-wal", g->dir), edge_fmt("%s/ingress.db-wal", copy));
 	assert_int_equal(check_store(copy), 0);
-	assert_int_equal(unlink(edge_fmt("%s/ingress.db-wal", copy)), 0);
+	(void)unlink(edge_fmt("%s/ingress.db-wal", copy)); /* the check may have taken it in */
 	assert_int_equal(
 	    io_write_file(AT_FDCWD, edge_fmt("%s/ingress.db", copy), junk, sizeof(junk), 0600),
 	    0);
