@@ -41,7 +41,8 @@ read_shard(const char *word, int64_t *ret)
 	return 0;
 }
 
-/* A shard that there is not could be waited for in vain. */
+/* A shard that there is not, or that cannot serve, could be waited for in vain, and the project
+ * would stand still as long. */
 static int
 check_shard(struct ctl *ctl, int64_t shard)
 {
@@ -54,6 +55,11 @@ check_shard(struct ctl *ctl, int64_t shard)
 		return r;
 	(void)snprintf(address, sizeof(address), "project/%d", (int)shard);
 	for (size_t i = 0; i < list.nactors; i++) {
+		if (strcmp(list.actors[i].address, address) == 0 &&
+		    list.actors[i].state == ACTOR_STATE_FAILING)
+			return ctl_fail("%s is failing and cannot take a project now: see "
+					"`anvilctl health`",
+			    address);
 		if (strcmp(list.actors[i].address, address) == 0)
 			return 0;
 		nshards += strncmp(list.actors[i].address, "project/", 8) == 0;
