@@ -237,9 +237,10 @@ configure() {
 	} >"$CONF"
 }
 
-# healthy: whether ingress answers and every actor is up.
+# healthy: whether ingress answers and every actor is up; a drain outlasts restarts.
 healthy() {
-	[ "$(curl -sS -m 5 "http://127.0.0.1:$PORT/healthz" 2>/dev/null | jq -r .status 2>/dev/null)" = ok ]
+	[ "$(curl -sS -m 5 "http://127.0.0.1:$PORT/healthz" 2>/dev/null |
+		jq -c '.reasons - ["draining"]' 2>/dev/null)" = "[]" ]
 }
 
 # start_anvild [OPTION...]: with the configuration as it is; waits until all is up.

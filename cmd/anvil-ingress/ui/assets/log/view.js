@@ -231,8 +231,8 @@ export class LogView {
 	#onScroll() {
 		const top = this.node.scrollTop;
 
-		// On the way up from the end it is still near it.
-		if (top >= this.#lastTop - 1 && this.#atEnd())
+		// Only whoever comes down to the end pins it: on the way up he is still near it.
+		if (top > this.#lastTop && this.#atEnd())
 			this.#setPinned(true);
 		else if (top < this.#lastTop - 1 && !this.#atEnd())
 			this.#setPinned(false);
