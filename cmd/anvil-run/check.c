@@ -196,6 +196,7 @@ begin(struct looking *l, struct proc *p)
 		r = config_from_json((const char *)text.data, text.len, &config);
 	if (r < 0)
 		return r;
+	must(config != NULL);
 	l->runs = mem_format("%s/runs", config->data_dir);
 	l->arena = arena_new();
 	return l->runs != NULL && l->arena != NULL ? 0 : E_NOMEM;

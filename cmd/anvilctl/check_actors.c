@@ -23,7 +23,8 @@ ask(struct look *l, const char *address)
 	l->ctl->deadline_ms = CTL_DEADLINE_MS;
 	if (r < 0 && is_resident(address))
 		finding_add(l->found, "actor_unreachable", address, address,
-		    "does not answer, so that it could not be looked at: %s", err_text(r));
+		    "cannot be looked at: %s; `anvilctl health` names the cause and the remedy",
+		    err_text(r));
 	for (size_t i = 0; r == 0 && i < said.nproblems; i++)
 		finding_add_own(l->found, address, &said.problems[i]);
 	l->found->left_out += (size_t)said.left_out;

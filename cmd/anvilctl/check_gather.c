@@ -110,7 +110,8 @@ static void
 not_reached(struct look *l, const char *address, int err)
 {
 	finding_add(l->found, "actor_unreachable", address, address,
-	    "does not answer, so that it could not be looked at: %s", err_text(err));
+	    "cannot be looked at: %s; `anvilctl health` names the cause and the remedy",
+	    err_text(err));
 }
 
 /* One resident: what it has to tell.  Only the lack of memory is an error. */

@@ -313,8 +313,9 @@ note_keys(struct backup *b)
 			r = ctl_fail_nomem();
 	}
 	if (r == 0 && res.u.status.shards_silent > 0)
-		r = ctl_fail("a shard does not tell which keys its secrets need; see `anvilctl "
-			     "keys status`");
+		r = ctl_fail("a shard does not answer, and so can neither be copied nor tell "
+			     "which keys its secrets need; `anvilctl health` names it, with "
+			     "the cause and the remedy");
 	return r;
 }
 
