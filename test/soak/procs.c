@@ -187,7 +187,8 @@ note_end(struct soak *s, int status)
 {
 	atomic_store(&s->pid, 0);
 	BOOK_COUNT(&s->book, restarts);
-	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+	/* One that has hardly begun has no handler for what asks it to stop yet. */
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL && WTERMSIG(status) != SIGTERM)
 		book_loss(&s->book, "anvild ended by signal %d", WTERMSIG(status));
 	else if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
 		book_say("anvild exited with %d", WEXITSTATUS(status));

@@ -641,9 +641,10 @@ check_files() {
 
 # verify: nothing that was acknowledged is missing, and all stores agree.
 verify() {
-	local run
+	local run end
 	revive
 	wait_for 90 has_settled
+	end=$((SECONDS + 60))
 	jq -r .row.runId "$T/ledger" | sort >"$T/known"
 	expect "$(uniq -d "$T/known")" "" "runs that a ledger has twice"
 	cut -d' ' -f2 "$T/acked" | sort -u >"$T/promised"
@@ -659,7 +660,10 @@ verify() {
 	check_passed
 	ctl keys status --json | jq -e '[.versions[] | select(.secrets > 0)] | length <= 1' >/dev/null ||
 		fail "secrets under several keys: $(ctl keys status)"
-	ctl check >"$T/check" 2>&1 || fail "anvilctl check: $(cat "$T/check")"
+	# What a supervisor finds left over it clears away beside its other work.
+	until ctl check >"$T/check" 2>&1; do
+		[ $SECONDS -lt $end ] || fail "anvilctl check: $(cat "$T/check")"
+	done
 }
 
 # Whether every one of these points has had its death.
