@@ -125,9 +125,15 @@ remove_left(int runs, const char *run_id)
 static void
 remove_all_left(struct job *j, int runs)
 {
-	DIR *d = fdopendir(fcntl(runs, F_DUPFD_CLOEXEC, 0));
+	/* What names the folder may not be read by itself. */
+	int fd = openat(runs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *e;
 
+	if (d == NULL) {
+		io_close(&fd);
+		j->failed = E_SYS;
+	}
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		int r = id_check(ID_RUN, e->d_name) ? remove_left(runs, e->d_name) : 0;
 
