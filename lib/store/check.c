@@ -244,5 +244,8 @@ store_inspect(const struct store_desc *d, const char *path, store_rules_fn *rule
 	r = open_checker(d, path, &s);
 	if (r < 0 && r != E_NOMEM)
 		return store_problem_say(ret, "unreadable", "store", 0, "%s", err_text(r));
-	return r < 0 ? r : inspect_open(s, rules, arg, now_ms, ret);
+	if (r < 0)
+		return r;
+	must(s != NULL);
+	return inspect_open(s, rules, arg, now_ms, ret);
 }
