@@ -49,6 +49,16 @@ add_base(struct buf *out, const char *public_url)
 		(void)buf_add_str(out, "/");
 }
 
+/* Modules import one another: named in the head they come at once, and not level by level. */
+static void
+add_modules(struct buf *out)
+{
+	for (size_t i = 0; i < ui_nfiles; i++)
+		if (strncmp(ui_files[i].type, "text/javascript", 15) == 0)
+			(void)buf_printf(out, "\n<link rel=\"modulepreload\" href=\"%s\">",
+			    ui_files[i].path + 1);
+}
+
 struct http_blob *
 ui_document(const char *public_url, const char *version)
 {
@@ -63,6 +73,7 @@ ui_document(const char *public_url, const char *version)
 	(void)buf_add_str(&out, "\">\n<meta name=\"anvil-version\" content=\"");
 	add_escaped(&out, version);
 	(void)buf_add_str(&out, "\">");
+	add_modules(&out);
 	base += strlen(BASE);
 	(void)buf_add(&out, base, (size_t)(f->end - base));
 	return out.failed ? NULL : http_blob_new_copy(out.data, out.len);
