@@ -116,7 +116,7 @@ add_all(struct ctl *ctl, struct table *t, json_t *list)
 		struct ps_row row = { .address = address,
 			.state = p->mode == RUN_MODE_SERVE ? "serve" : "running",
 			.pid = p->pid,
-			.uptime_ms = clock_wall_ms() - p->since,
+			.uptime_ms = max_i64(0, clock_wall_ms() - p->since),
 			.restarts = -1 };
 
 		(void)snprintf(address, sizeof(address), "run/%s", p->run_id);

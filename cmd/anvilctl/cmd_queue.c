@@ -22,7 +22,7 @@ add_run(struct table *t, const struct queue_project *p, const struct queue_run *
 	else
 		table_add(t, TONE_PLAIN, "-");
 	table_add(t, TONE_PLAIN, "%s", q->branch);
-	table_add_duration(t, clock_wall_ms() - q->queued_at);
+	table_add_duration(t, max_i64(0, clock_wall_ms() - q->queued_at));
 	table_add(t, TONE_PLAIN, "%s/%lld", dispatch_status_name(q->dispatch_status),
 	    (long long)q->dispatch_attempts);
 	table_add(t, TONE_PLAIN, "%s", index_sync_name(q->index_sync));

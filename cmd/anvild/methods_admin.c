@@ -109,6 +109,14 @@ supervisor_abandon(struct supervisor *s, struct turn *t,
 
 /* ---- ps ---- */
 
+/* Of what an earlier supervisor started only the time of day is known, and the clock may have
+ * been set back since. */
+static int64_t
+since(const struct turn *t, int64_t at_ms)
+{
+	return max_i64(0, t->now_ms - at_ms);
+}
+
 static int
 actor_of_child(struct turn *t, const struct child *c, struct actor_process *ret)
 {
@@ -129,7 +137,7 @@ actor_of_child(struct turn *t, const struct child *c, struct actor_process *ret)
 		.pid = v.pid,
 		.has_started_at = v.pid != 0,
 		.started_at = v.started_ms,
-		.uptime_ms = v.pid != 0 ? t->now_ms - v.started_ms : 0,
+		.uptime_ms = v.pid != 0 ? since(t, v.started_ms) : 0,
 		.restarts = v.restarts,
 		.last_exit = last };
 	r = actor_state_parse(v.state, &ret->state);
@@ -145,7 +153,7 @@ actor_of_process(struct turn *t, const struct process *p)
 		.pid = process_pid(p),
 		.has_started_at = 1,
 		.started_at = process_started_ms(p),
-		.uptime_ms = t->now_ms - process_started_ms(p) };
+		.uptime_ms = since(t, process_started_ms(p)) };
 }
 
 int
@@ -166,7 +174,7 @@ supervisor_list(struct supervisor *s, struct turn *t, const struct supervisor_li
 		.pid = getpid(),
 		.has_started_at = 1,
 		.started_at = s->started_ms,
-		.uptime_ms = t->now_ms - s->started_ms };
+		.uptime_ms = since(t, s->started_ms) };
 	for (size_t i = 0; i < s->nresidents; i++) {
 		int r = actor_of_child(t, s->residents[i], &rows[n++]);
 
