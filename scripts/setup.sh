@@ -13,8 +13,7 @@ packages() {
 		libjansson-dev libgit2-dev libcmocka-dev libyaml-dev libwslay-dev libzstd-dev \
 		libhttp-parser-dev libssl-dev ;;
 	test) echo bubblewrap git nginx-light fcgiwrap curl jq zstd openssl ca-certificates procps \
-		sqlite3 iproute2 \
-		binutils ;;
+		sqlite3 iproute2 binutils ;;
 	lint) echo clang clang-tidy clang-format cppcheck libclang-rt-14-dev shellcheck \
 		binutils ;;
 	bench) echo bubblewrap git nginx-light curl openssl procps ;;
