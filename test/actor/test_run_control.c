@@ -339,6 +339,15 @@ a_run_has_one_process(void **state)
 	g->pid = first;
 }
 
+/* Its step has got so far that it does not hear what it is sent. */
+static int
+is_deaf(struct run_rig *g)
+{
+	CLEANUP_FREE char *path = mem_format("%s/runs/%s/home/deaf", g->data, g->run_id);
+
+	return path != NULL && access(path, F_OK) == 0;
+}
+
 static void
 a_step_that_ignores_a_cancel_is_killed(void **state)
 {
@@ -346,10 +355,10 @@ a_step_that_ignores_a_cancel_is_killed(void **state)
 
 	g->heartbeat_ms = 50;
 	run_rig_commit(g,
-	    RIG_CONFIG(
-		RIG_STEP("one", "trap '' TERM; echo on; while true; do sleep 0.1; done")));
+	    RIG_CONFIG(RIG_STEP(
+		"one", "trap '' TERM; touch $HOME/deaf; while true; do sleep 0.1; done")));
 	run_rig_start(g);
-	run_rig_until(g, runs);
+	run_rig_until(g, is_deaf);
 	/* The grace counts from the request: only what TERM is due is left of it. */
 	g->cancel_at = clock_wall_ms() - 60000;
 	assert_int_equal(run_rig_wait(g), 0);
