@@ -364,6 +364,10 @@ on_served(void *arg, int err, const struct supervisor_serve_run_result *res)
 	if (came_back(k))
 		return;
 	CRASH_POINT("takeover_served");
+	if (err == E_STORAGE || err == E_FULL) {
+		again(k); /* the supervisor's own store: nothing was learnt about the run's */
+		return;
+	}
 	if (err < 0) {
 		failed_try(k, err);
 		return;

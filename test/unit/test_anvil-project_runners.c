@@ -65,6 +65,8 @@ on_request(void *arg, struct rpc_peer *p, struct rpc_request *req)
 		(void)snprintf(f->spawn_id, sizeof(f->spawn_id), "%s", spawn_id);
 	if (f->says[i] == NULL && f->kept[i] == NULL)
 		f->kept[i] = req;
+	else if (f->says[i] != NULL && strcmp(f->says[i], "full") == 0)
+		rpc_reply_error(req, E_STORAGE, NULL, NULL);
 	else if (f->says[i] == NULL || strcmp(f->says[i], "error") == 0)
 		rpc_reply_error(req, E_INTERNAL, NULL, NULL);
 	else
@@ -353,6 +355,25 @@ nothing_is_concluded_without_the_supervisor(void **state)
 	assert_int_equal(takeovers_count(f->shard->takeovers), 0);
 }
 
+static void
+a_full_disk_of_the_supervisor_is_no_failed_try(void **state)
+{
+	struct fix *f = *state;
+	struct claim c = { .f = f };
+
+	UNTIL(f, shard_supervisor(f->shard) != NULL);
+	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
+	UNTIL(f, row(f).state == LEDGER_ACTIVE);
+	f->says[SERVE_RUN] = "full";
+	f->says[RUN_STATUS] = GONE;
+	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
+	UNTIL(f, f->calls[SERVE_RUN] >= 5);
+	assert_int_equal(row(f).state, LEDGER_ACTIVE);
+	f->says[SERVE_RUN] = "{\"kind\":\"absent\"}";
+	UNTIL(f, row(f).state == LEDGER_FAILED);
+	assert_int_equal(takeovers_count(f->shard->takeovers), 0);
+}
+
 int
 main(void)
 {
@@ -362,6 +383,7 @@ main(void)
 		TEST(a_process_that_never_claims_is_killed),
 		TEST(a_process_that_has_claimed_is_left_alone),
 		TEST(nothing_is_concluded_without_the_supervisor),
+		TEST(a_full_disk_of_the_supervisor_is_no_failed_try),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
