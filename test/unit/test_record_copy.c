@@ -10,25 +10,12 @@
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "lib/record/inside.h"
+#include "test/support/record_claim.h"
 #include "test/support/scratch.h"
 #include "test/support/unit.h"
 
-#define NOW 1700000000000
+#define NOW RECORD_NOW
 #define CAP ((int64_t)1 << 28)
-
-static const struct record_claim claim = {
-	.run_id = "run_0123456789abcdefghijAB",
-	.project_id = "prj_0123456789abcdefghijAB",
-	.owner_slug = "ada",
-	.project_slug = "engine",
-	.trigger_type = TRIGGER_TYPE_WEBHOOK,
-	.branch = "main",
-	.commit_sha = "0123456789012345678901234567890123456789",
-	.queued_at_ms = NOW - 1000,
-	.epoch = 3,
-	.spawn_id = "00112233445566778899aabbccddeeff",
-	.sandbox = "none",
-};
 
 struct place {
 	char *dir;
@@ -59,7 +46,7 @@ setup(void **state)
 	assert_int_equal(mkdir(p->from, 0700), 0);
 	assert_int_equal(mkdir(p->to, 0700), 0);
 	p->rec = open_at(p->from);
-	assert_int_equal(record_claim(p->rec, &claim, NOW), 0);
+	assert_int_equal(record_claim(p->rec, &record_claim_of_a_push, NOW), 0);
 	*state = p;
 	return 0;
 }
@@ -241,7 +228,7 @@ a_run_that_the_backup_cut_short_begins_anew(void **state)
 	assert_int_equal(record_forget_restored(p->to, &forgotten), 0);
 	assert_int_equal(forgotten, 0);
 	again = open_at(p->to);
-	assert_int_equal(record_claim(again, &claim, NOW), 0);
+	assert_int_equal(record_claim(again, &record_claim_of_a_push, NOW), 0);
 	record_free(again);
 }
 
@@ -258,7 +245,7 @@ a_run_that_had_ended_in_the_backup_keeps_its_end(void **state)
 	assert_int_equal(record_forget_restored(p->to, &forgotten), 0);
 	assert_int_equal(forgotten, 0);
 	again = open_at(p->to);
-	assert_int_equal(record_claim(again, &claim, NOW), 1);
+	assert_int_equal(record_claim(again, &record_claim_of_a_push, NOW), 1);
 	record_free(again);
 }
 
@@ -273,13 +260,13 @@ an_older_ledger_ends_a_restored_run_and_no_other(void **state)
 	struct record *again;
 
 	assert_int_equal(copy(p, &done), 0);
-	assert_int_equal(record_conclude(p->rec, claim.epoch - 1, FAILURE_CODE_RUNNER_LOST,
-			     "gone", NOW, &how),
+	assert_int_equal(record_conclude(p->rec, record_claim_of_a_push.epoch - 1,
+			     FAILURE_CODE_RUNNER_LOST, "gone", NOW, &how),
 	    0);
 	assert_int_equal(how, RECORD_NEWER_EPOCH);
 	again = open_at(p->to);
-	assert_int_equal(record_conclude(again, claim.epoch - 1, FAILURE_CODE_RUNNER_LOST,
-			     "gone", NOW, &how),
+	assert_int_equal(record_conclude(again, record_claim_of_a_push.epoch - 1,
+			     FAILURE_CODE_RUNNER_LOST, "gone", NOW, &how),
 	    0);
 	assert_int_equal(how, RECORD_CONCLUDED);
 	assert_int_equal(record_run_get(again, a, &run), 0);

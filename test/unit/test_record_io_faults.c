@@ -9,26 +9,13 @@
 #include "lib/base/mem.h"
 #include "lib/record/record.h"
 #include "test/support/io_fault.h"
+#include "test/support/record_claim.h"
 #include "test/support/scratch.h"
 #include "test/support/unit.h"
 
-#define NOW   1700000000000
+#define NOW   RECORD_NOW
 #define CAP   ((int64_t)1 << 28)
 #define NOTES 8
-
-static const struct record_claim claim = {
-	.run_id = "run_0123456789abcdefghijAB",
-	.project_id = "prj_0123456789abcdefghijAB",
-	.owner_slug = "ada",
-	.project_slug = "engine",
-	.trigger_type = TRIGGER_TYPE_WEBHOOK,
-	.branch = "main",
-	.commit_sha = "0123456789012345678901234567890123456789",
-	.queued_at_ms = NOW - 1000,
-	.epoch = 3,
-	.spawn_id = "00112233445566778899aabbccddeeff",
-	.sandbox = "none",
-};
 
 struct rig {
 	char *base, *dir; /* a new dir for each pass */
@@ -86,7 +73,7 @@ live(void *arg)
 	if (err == 0)
 		err = record_open(rig->dir, CAP, &r, &why);
 	if (err == 0)
-		err = record_claim(r, &claim, NOW);
+		err = record_claim(r, &record_claim_of_a_push, NOW);
 	for (int n = 0; err == 0 && n < NOTES; n++) {
 		err = note(rig, r, n);
 		if (err == 0 && n == NOTES / 2)

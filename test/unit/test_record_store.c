@@ -14,27 +14,14 @@
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "lib/record/inside.h"
+#include "test/support/record_claim.h"
 
-#define NOW 1700000000000
+#define NOW RECORD_NOW
 #define CAP ((int64_t)1 << 28)
 
 static char dir[64];
 static struct record *rec;
 static struct arena *arena;
-
-static const struct record_claim claim = {
-	.run_id = "run_0123456789abcdefghijAB",
-	.project_id = "prj_0123456789abcdefghijAB",
-	.owner_slug = "ada",
-	.project_slug = "engine",
-	.trigger_type = TRIGGER_TYPE_WEBHOOK,
-	.branch = "main",
-	.commit_sha = "0123456789012345678901234567890123456789",
-	.queued_at_ms = NOW - 1000,
-	.epoch = 3,
-	.spawn_id = "00112233445566778899aabbccddeeff",
-	.sandbox = "none",
-};
 
 static int
 make_record(void **state)
@@ -92,24 +79,24 @@ a_claim_is_read_back_whole_after_a_restart(void **state)
 
 	(void)state;
 	assert_int_equal(record_run_get(rec, arena, &r), E_NOENT);
-	assert_int_equal(record_claim(rec, &claim, NOW), 0);
+	assert_int_equal(record_claim(rec, &record_claim_of_a_push, NOW), 0);
 	rec = record_free(rec);
 	assert_true(record_exists(dir));
 	assert_int_equal(record_open(dir, CAP, &rec, &why), 0);
 	assert_int_equal(record_run_get(rec, arena, &r), 0);
-	assert_string_equal(r.run_id, claim.run_id);
-	assert_string_equal(r.project_id, claim.project_id);
+	assert_string_equal(r.run_id, record_claim_of_a_push.run_id);
+	assert_string_equal(r.project_id, record_claim_of_a_push.project_id);
 	assert_string_equal(r.owner_slug, "ada");
 	assert_string_equal(r.project_slug, "engine");
 	assert_int_equal(r.trigger_type, TRIGGER_TYPE_WEBHOOK);
 	assert_null(r.triggered_by_user_id);
 	assert_string_equal(r.branch, "main");
-	assert_string_equal(r.commit_sha, claim.commit_sha);
+	assert_string_equal(r.commit_sha, record_claim_of_a_push.commit_sha);
 	assert_int_equal(r.queued_at_ms, NOW - 1000);
 	assert_int_equal(r.status, RUN_STATUS_STARTING);
 	assert_int_equal(r.started_at_ms.v, NOW);
 	assert_int_equal(r.epoch, 3);
-	assert_string_equal(r.spawn_id, claim.spawn_id);
+	assert_string_equal(r.spawn_id, record_claim_of_a_push.spawn_id);
 	assert_string_equal(r.sandbox, "none");
 	assert_false(r.current_step.set || r.finished_at_ms.set || r.exit_code.set ||
 	    r.cancel_requested_at_ms.set || r.timeout_seconds.set || r.has_failure_code);
@@ -160,7 +147,7 @@ values_outside_the_contract_are_refused(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(record_claim(rec, &claim, NOW), 0);
+	assert_int_equal(record_claim(rec, &record_claim_of_a_push, NOW), 0);
 	for (size_t i = 0; i < ARRAY_LEN(updates); i++) {
 		int r = store_exec(rec->store, updates[i]);
 
@@ -192,7 +179,7 @@ identity_commit_and_claim_never_change(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(record_claim(rec, &claim, NOW), 0);
+	assert_int_equal(record_claim(rec, &record_claim_of_a_push, NOW), 0);
 	for (size_t i = 0; i < ARRAY_LEN(updates); i++)
 		if (store_exec(rec->store, updates[i]) != E_ILLEGAL)
 			fail_msg("%s went through", updates[i]);
@@ -209,7 +196,7 @@ the_log_only_grows_and_loses_its_oldest_first(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(record_claim(rec, &claim, NOW), 0);
+	assert_int_equal(record_claim(rec, &record_claim_of_a_push, NOW), 0);
 	assert_int_equal(record_note(rec, 0, "one", NOW), 0);
 	assert_int_equal(record_note(rec, 0, "two", NOW), 0);
 	for (size_t i = 0; i < ARRAY_LEN(updates); i++)
@@ -234,7 +221,7 @@ nothing_of_an_ended_run_changes(void **state)
 		.error_message = "late" };
 
 	(void)state;
-	assert_int_equal(record_claim(rec, &claim, NOW), 0);
+	assert_int_equal(record_claim(rec, &record_claim_of_a_push, NOW), 0);
 	assert_int_equal(record_plan(rec, &one_step, 1, 60), 0);
 	assert_int_equal(record_begin(rec, NOW), 0);
 	assert_int_equal(record_note(rec, 1, "line", NOW), 0);
@@ -248,7 +235,7 @@ nothing_of_an_ended_run_changes(void **state)
 static void
 a_pinned_prefix_becomes_the_full_commit(void **state)
 {
-	struct record_claim c = claim;
+	struct record_claim c = record_claim_of_a_push;
 	struct record_run r;
 
 	(void)state;
@@ -256,9 +243,9 @@ a_pinned_prefix_becomes_the_full_commit(void **state)
 	assert_int_equal(record_claim(rec, &c, NOW), 0);
 	assert_int_equal(
 	    record_set_commit(rec, "1123456789012345678901234567890123456789"), E_ILLEGAL);
-	assert_int_equal(record_set_commit(rec, claim.commit_sha), 0);
+	assert_int_equal(record_set_commit(rec, record_claim_of_a_push.commit_sha), 0);
 	assert_int_equal(record_run_get(rec, arena, &r), 0);
-	assert_string_equal(r.commit_sha, claim.commit_sha);
+	assert_string_equal(r.commit_sha, record_claim_of_a_push.commit_sha);
 }
 
 static void
@@ -292,7 +279,7 @@ every_text_that_enters_is_redacted(void **state)
 	(void)state;
 	assert_int_equal(redactor_new("s3cret-token", 12, &redactor), 0);
 	record_set_redactor(rec, redactor);
-	assert_int_equal(record_claim(rec, &claim, NOW), 0);
+	assert_int_equal(record_claim(rec, &record_claim_of_a_push, NOW), 0);
 	assert_int_equal(record_plan(rec, &step, 1, 60), 0);
 	assert_int_equal(record_note(rec, 0, "see s3cret-token\n", NOW), 0);
 	assert_int_equal(record_finish(rec, &o, NOW), 0);
@@ -319,7 +306,7 @@ a_long_message_is_cut_between_characters(void **state)
 	(void)state;
 	for (size_t i = 0; i < 3000; i++)
 		memcpy(text + 3 * i, "\xe2\x82\xac", 4);
-	assert_int_equal(record_claim(rec, &claim, NOW), 0);
+	assert_int_equal(record_claim(rec, &record_claim_of_a_push, NOW), 0);
 	assert_int_equal(record_finish(rec, &o, NOW), 0);
 	assert_int_equal(record_run_get(rec, arena, &r), 0);
 	assert_int_equal(strlen(r.error_message), 4095);
@@ -361,7 +348,7 @@ small_run(struct record **r)
 
 	free(why);
 	if (err == 0)
-		err = record_claim(*r, &claim, NOW);
+		err = record_claim(*r, &record_claim_of_a_push, NOW);
 	if (err == 0)
 		err = record_plan(*r, &step, 1, 60);
 	if (err == 0)
