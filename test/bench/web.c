@@ -14,6 +14,7 @@
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "test/bench/report.h"
+#include "test/support/member.h"
 
 #define CONNS_MAX 256
 
@@ -119,21 +120,7 @@ web_call(
 int
 web_member(const struct web *w, const char *name, char *out, size_t size)
 {
-	char key[64];
-	const char *at;
-	size_t n;
-
-	(void)snprintf(key, sizeof(key), "\"%s\":\"", name);
-	at = w->body.len == 0 ? NULL : strstr((const char *)w->body.data, key);
-	if (at == NULL)
-		return -1;
-	at += strlen(key);
-	n = strcspn(at, "\"");
-	if (n >= size)
-		return -1;
-	memcpy(out, at, n);
-	out[n] = '\0';
-	return 0;
+	return member_of(&w->body, name, out, size);
 }
 
 /* ---- a flood ---- */

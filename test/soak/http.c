@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/io.h"
+#include "test/support/member.h"
 
 #define SILENCE_MS 10000
 
@@ -135,21 +136,7 @@ http_json(struct http *h, const char *method, const char *path, const char *json
 int
 http_member(const struct http *h, const char *name, char *out, size_t size)
 {
-	char key[64];
-	const char *at;
-	size_t n;
-
-	(void)snprintf(key, sizeof(key), "\"%s\":\"", name);
-	at = h->body.len == 0 ? NULL : strstr((const char *)h->body.data, key);
-	if (at == NULL)
-		return -1;
-	at += strlen(key);
-	n = strcspn(at, "\"");
-	if (n >= size)
-		return -1;
-	memcpy(out, at, n);
-	out[n] = '\0';
-	return 0;
+	return member_of(&h->body, name, out, size);
 }
 
 void
