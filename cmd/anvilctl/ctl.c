@@ -252,6 +252,15 @@ explain_unreachable(const struct ctl *ctl, const char *to, int err)
 	return CTL_UNREACHABLE;
 }
 
+/* A store may be out for longer than anybody tries. */
+static const char *
+what_helps(int err)
+{
+	if (err == E_STORAGE || err == E_CORRUPT)
+		return "; `anvilctl health` names the cause and the remedy";
+	return err_retryable(err) ? "; try again" : "";
+}
+
 int
 ctl_explain(struct ctl *ctl, const char *to, int err)
 {
@@ -267,7 +276,7 @@ ctl_explain(struct ctl *ctl, const char *to, int err)
 		return CTL_UNREACHABLE;
 	}
 	(void)ctl_fail("%s: %s%s", to, reply->message != NULL ? reply->message : err_text(err),
-	    err_retryable(err) ? "; try again" : "");
+	    what_helps(err));
 	print_issues(reply->data);
 	return CTL_REFUSED;
 }

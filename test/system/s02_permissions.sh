@@ -40,6 +40,9 @@ chmod 0400 "$DATA/project-0.db"
 begin
 others_serve failing
 expect_in "$(ctl health || true)" "project-0.db cannot be written" health
+# Whoever asks it is sent to where the cause and the remedy stand.
+expect_exit 1 ctl call project/0 project.queue '{"projectId": null, "cursor": null, "limit": 10}'
+expect_in "$(cat "$T/err")" "anvilctl health" "an answer of a shard that is out"
 # Nobody waits for it with a project that stands still.
 expect_exit 1 ctl project move "${on[1]}" 0
 expect_in "$(cat "$T/err")" "project/0 is failing" move
