@@ -29,6 +29,7 @@ struct takeover {
 	char how[TAKEOVER_HOW_SIZE];
 	char message[MESSAGE_SIZE];
 	int failed_tries, last_err;
+	int heard;         /* The supervisor has answered since the tries began. */
 	int in_flight;     /* a call that will come back to us             */
 	int ended;         /* ... and finds that it is over                */
 	struct link *link; /* to the serving process; NULL: none           */
@@ -216,9 +217,13 @@ on_status(void *arg, int err, const struct supervisor_run_status_result *res)
 	if (came_back(k))
 		return;
 	if (err < 0) {
+		k->heard = 0;
 		again(k);
 	} else if (res->kind == SUPERVISOR_RUN_STATUS_LIVE) {
 		step_kill(k, k->spawn_id);
+	} else if (!k->heard) {
+		k->heard = 1; /* it may have slept through the tries: the last one counts */
+		again(k);
 	} else {
 		log_event(LOG_LEVEL_ERROR, "takeover_store_unreadable",
 		    LOG_STR("runId", k->run_id), LOG_STR("errorCode", err_symbol(k->last_err)));
@@ -238,7 +243,7 @@ failed_try(struct takeover *k, int err)
 	k->link = actor_unlink(k->owner->shard->actor, k->link);
 	k->last_err = err;
 	k->failed_tries++;
-	if (k->failed_tries < TRIES || p == NULL ||
+	if (k->failed_tries < TRIES - 1 || p == NULL ||
 	    supervisor_run_status_call(p, &opts, &params, on_status, k) < 0)
 		again(k);
 	else
@@ -338,7 +343,7 @@ on_killed(void *arg, int err, const struct supervisor_kill_run_result *res)
 		again(k);
 		return;
 	}
-	k->failed_tries = 0; /* of a store that was held */
+	k->failed_tries = k->heard = 0; /* of a store that was held */
 	step_serve(k);
 }
 
@@ -364,8 +369,9 @@ on_served(void *arg, int err, const struct supervisor_serve_run_result *res)
 	if (came_back(k))
 		return;
 	CRASH_POINT("takeover_served");
-	if (err == E_STORAGE || err == E_FULL) {
-		again(k); /* the supervisor's own store: nothing was learnt about the run's */
+	/* Of the supervisor's own store or link: nothing was learnt about the run's. */
+	if (err == E_STORAGE || err == E_FULL || err == E_LINK) {
+		again(k);
 		return;
 	}
 	if (err < 0) {

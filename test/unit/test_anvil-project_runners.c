@@ -374,6 +374,29 @@ a_full_disk_of_the_supervisor_is_no_failed_try(void **state)
 	assert_int_equal(takeovers_count(f->shard->takeovers), 0);
 }
 
+static void
+the_store_is_asked_once_more_when_the_supervisor_is_awake(void **state)
+{
+	struct fix *f = *state;
+	struct claim c = { .f = f };
+	int asked;
+
+	UNTIL(f, shard_supervisor(f->shard) != NULL);
+	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
+	UNTIL(f, row(f).state == LEDGER_ACTIVE);
+	/* The lease would ask as well, since nobody has come back with it. */
+	leases_drop(f->shard->leases, RUN, c.lease_id);
+	f->says[SERVE_RUN] = "error";
+	f->says[RUN_STATUS] = GONE;
+	asked = f->calls[RUN_STATUS];
+	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
+	UNTIL(f, f->calls[RUN_STATUS] > asked);
+	assert_int_equal(f->calls[SERVE_RUN], 2);
+	UNTIL(f, row(f).state == LEDGER_FAILED);
+	assert_int_equal(f->calls[SERVE_RUN], 3);
+	assert_int_equal(f->calls[RUN_STATUS], asked + 2);
+}
+
 int
 main(void)
 {
@@ -384,6 +407,7 @@ main(void)
 		TEST(a_process_that_has_claimed_is_left_alone),
 		TEST(nothing_is_concluded_without_the_supervisor),
 		TEST(a_full_disk_of_the_supervisor_is_no_failed_try),
+		TEST(the_store_is_asked_once_more_when_the_supervisor_is_awake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
