@@ -35,6 +35,8 @@ struct chaos {
 	struct window open[WINDOWS_MAX];
 	size_t nopen;
 	_Atomic int64_t *clock; /* Mapped; what is added to the wall clock. */
+	pid_t told;             /* The anvild that was told to end last ... */
+	int ntold;              /* ... and how often: see end_anvild().     */
 	double census_us;
 	struct proc procs[PROCS_MAX];
 	size_t nprocs;
@@ -246,18 +248,40 @@ must_end(struct window *w)
 	w->due_us = book_now_us() + STOP_MS * 1e3;
 }
 
+/* The second SIGTERM ends the runs, the third kills them: two windows may meet in one anvild. */
+static void
+excuse_told(struct chaos *c)
+{
+	if (c->ntold > 1)
+		excuse_living(c, EXCUSE_SHUT);
+	if (c->ntold > 2)
+		excuse_living(c, EXCUSE_HIT);
+}
+
+static void
+send_term(struct chaos *c, pid_t pid)
+{
+	c->ntold = c->told == pid ? c->ntold + 1 : 1;
+	c->told = pid;
+	look(c);
+	excuse_told(c);
+	(void)kill(pid, SIGTERM);
+}
+
 /* SIGTERM, and for ACT_SHUT another one later. */
 static void
 end_anvild(struct chaos *c, const struct act *a)
 {
 	pid_t pid = atomic_load(&c->s->pid);
-	struct window *w = begin_window(c, a, pid);
+	struct window *w = pid > 0 ? begin_window(c, a, pid) : NULL;
 
-	if (w == NULL || pid == 0)
+	if (w == NULL) {
+		c->n->missed++;
 		return;
+	}
 	if (a->action == ACT_RESTART)
 		must_end(w);
-	(void)kill(pid, SIGTERM);
+	send_term(c, pid);
 }
 
 /* 0: nobody has heard it, or it could not be kept. */
@@ -361,8 +385,9 @@ await_end(struct chaos *c, struct window *w)
 		return 1;
 	if (w->act.action == ACT_SHUT)
 		excuse_living(c, EXCUSE_SHUT);
+	excuse_told(c);
 	if (!w->told && book_now_us() >= w->due_us) {
-		(void)kill(w->pid, SIGTERM);
+		send_term(c, w->pid);
 		must_end(w);
 	}
 	/* Nobody who is stopped can end. */
@@ -388,7 +413,8 @@ tend(struct chaos *c)
 	int census = 0;
 
 	for (size_t i = 0; i < c->nopen; i++)
-		census |= c->open[i].act.action == ACT_SHUT;
+		census |= c->open[i].act.action == ACT_SHUT ||
+		    (c->open[i].act.action == ACT_RESTART && c->ntold > 1);
 	if (census && book_now_us() - c->census_us > CENSUS_US)
 		look(c);
 	for (size_t i = 0; i < c->nopen;) {
