@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/io.h"
 #include "lib/wire/wire.h"
+#include "test/soak/operator.h"
 
 #define TURN_US      20000
 #define CENSUS_US    60000 /* between looks at who lives in a window                */
@@ -327,6 +328,13 @@ begin(struct chaos *c, const struct act *a)
 		if (c->s->disk != NULL)
 			(void)begin_window(c, a, 0);
 		break;
+	case ACT_MOVE:
+	case ACT_REINDEX:
+	case ACT_BACKUP:
+	case ACT_MEND:
+		operator_acts(c->s, a);
+		(void)begin_window(c, a, 0);
+		break;
 	default: (void)begin_window(c, a, 0); write_rules(c);
 	}
 }
@@ -373,6 +381,10 @@ end(struct chaos *c, const struct window *w)
 		    STOP_MS / 1000);
 		(void)kill(w->pid, SIGKILL);
 		break;
+	case ACT_MOVE:
+	case ACT_REINDEX:
+	case ACT_BACKUP:
+	case ACT_MEND: break;
 	default: write_rules(c);
 	}
 }

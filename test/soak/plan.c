@@ -11,7 +11,8 @@
 #define CLOCK_MAX 5400000L
 
 const char *const action_names[NACTIONS] = { "kill", "stop", "full", "io", "sync", "slow",
-	"disk", "clock", "hup", "drain", "restart", "shut", "power" };
+	"disk", "clock", "hup", "drain", "restart", "shut", "power", "move", "reindex",
+	"backup", "mend" };
 
 /* Shares of the actions and of their targets. */
 static const struct {
@@ -58,6 +59,11 @@ static const struct {
 	{ ACT_RESTART, PROC_SUPERVISOR, 4, 0, 0 },
 	{ ACT_SHUT, PROC_SUPERVISOR, 1, 100, 800 },
 	{ ACT_POWER, PROC_SUPERVISOR, 2, 0, 0 },
+	{ ACT_KILL, PROC_CTL, 1, 0, 0 },
+	{ ACT_MOVE, PROC_CTL, 5, 1000, 20000 },
+	{ ACT_REINDEX, PROC_CTL, 2, 1000, 20000 },
+	{ ACT_BACKUP, PROC_CTL, 1, 500, 10000 },
+	{ ACT_MEND, PROC_CTL, 1, 2000, 20000 },
 };
 
 static struct act

@@ -28,6 +28,11 @@ enum action {
 	ACT_RESTART,
 	ACT_SHUT,  /* A stop that ends the runs.                           */
 	ACT_POWER, /* Everything is killed at once.                        */
+	/* What operators do meanwhile; after its length it is interrupted. */
+	ACT_MOVE,
+	ACT_REINDEX,
+	ACT_BACKUP,
+	ACT_MEND, /* anvilctl check --fix */
 	NACTIONS
 };
 

@@ -16,7 +16,7 @@
 #define NAP_US 10000
 
 const char *const role_names[NPROCS] = { "supervisor", "ingress", "shard", "run", "serve",
-	"checkout", "step", "gate" };
+	"checkout", "step", "gate", "anvilctl" };
 
 /* Its one thread. */
 static pthread_t reaper;
@@ -85,6 +85,8 @@ judge(const struct soak *s, struct proc *p)
 		p->role = PROC_SHARD;
 	else if (strcmp(name, "anvil-checkout") == 0)
 		p->role = PROC_CHECKOUT;
+	else if (strcmp(name, "anvilctl") == 0 || strcmp(name, "timeout") == 0)
+		p->role = PROC_CTL;
 	else if (strcmp(name, "anvil-run") == 0)
 		p->role = strcmp(args[1], "--serve") == 0 ? PROC_SERVE : PROC_RUN;
 	if (p->role == PROC_RUN || p->role == PROC_SERVE)
@@ -153,21 +155,48 @@ procs_list(const struct soak *s, struct proc out[PROCS_MAX])
 	return k;
 }
 
+/* ---- operators ---- */
+
+static int
+open_log(const struct soak *s, const char *name)
+{
+	char path[256];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", s->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	must(fd >= 0);
+	return fd;
+}
+
+void
+procs_operate(const struct soak *s, const char *line)
+{
+	int fd = open_log(s, "operator.log");
+	pid_t pid = fork();
+
+	must(pid >= 0);
+	if (pid == 0) {
+		(void)dup2(fd, 2);
+		(void)dup2(fd, 1);
+		(void)execl("/bin/sh", "anvilctl", "-c", line, (char *)NULL);
+		_exit(127);
+	}
+	io_close(&fd);
+}
+
 /* ---- anvild, as its service manager ---- */
 
 static void
 start_anvild(struct soak *s)
 {
-	char path[256], log[256], faults[256], steps[256];
+	char path[256], faults[256], steps[256];
+	int fd = open_log(s, "anvild.log");
 	pid_t pid;
-	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/anvild", s->programs);
-	(void)snprintf(log, sizeof(log), "%s/anvild.log", s->dir);
 	(void)snprintf(faults, sizeof(faults), "%s/faults", s->dir);
 	(void)snprintf(steps, sizeof(steps), "%s/clock", s->dir);
-	fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-	must(fd >= 0);
 	pid = fork();
 	must(pid >= 0);
 	if (pid == 0) {

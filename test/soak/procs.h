@@ -18,6 +18,7 @@ enum proc_role {
 	PROC_CHECKOUT,
 	PROC_STEP,
 	PROC_GATE, /* Forked and not yet what it will be. */
+	PROC_CTL,  /* anvilctl, in an operator's hands.   */
 	NPROCS
 };
 
@@ -33,6 +34,9 @@ struct proc {
 
 /* All that are alive; how many. */
 size_t procs_list(const struct soak *s, struct proc out[PROCS_MAX]);
+
+/* Starts what the shell makes of this line, its output going to ${dir}/operator.log. */
+void procs_operate(const struct soak *s, const char *line);
 
 /* Starts anvild, and the thread that reaps and starts it again. */
 void procs_begin(struct soak *s);

@@ -17,6 +17,7 @@
 #include "lib/base/io.h"
 #include "test/soak/chaos.h"
 #include "test/soak/load.h"
+#include "test/soak/operator.h"
 #include "test/soak/verdict.h"
 #include "test/soak/view.h"
 #include "test/soak/witness.h"
@@ -212,11 +213,16 @@ soak(struct soaking *k)
 static void
 print_by_role(const char *what, const long *v, const char *const *names, size_t n)
 {
+	const char *before = " (";
+
 	(void)printf("%s: %ld", what, sum(v, n));
-	for (size_t i = 0; i < n; i++)
-		if (v[i] > 0)
-			(void)printf("%s%ld %s", i > 0 ? ", " : " (", v[i], names[i]);
-	(void)printf("\n");
+	for (size_t i = 0; i < n; i++) {
+		if (v[i] == 0)
+			continue;
+		(void)printf("%s%ld %s", before, v[i], names[i]);
+		before = ", ";
+	}
+	(void)printf("%s\n", before[0] == ',' ? ")" : "");
 }
 
 static void
@@ -224,11 +230,15 @@ report(const struct soaking *k)
 {
 	const struct book_counts *n = &k->s.book.n;
 	const struct verdict *v = &k->verdict;
+	long ended, done;
 
+	operator_count(&k->s, &ended, &done);
 	(void)printf("seed %llu, %ld s\n", (unsigned long long)k->s.seed, k->s.seconds);
 	print_by_role("kills", k->chaos.kills, role_names, NPROCS);
 	print_by_role("stops", k->chaos.stops, role_names, NPROCS);
 	print_by_role("actions", k->chaos.acts, action_names, NACTIONS);
+	(void)printf(
+	    "operators: %ld of their commands did all, %ld did not\n", done, ended - done);
 	(void)printf("starts of anvild: %ld\n", n->restarts + 1);
 	(void)printf("deliveries: %ld accepted, %ld sent again, %ld ignored, %ld forged, "
 		     "%ld without an answer; refused since the queue was full: %ld\n",
