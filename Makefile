@@ -30,8 +30,9 @@ FLAVOUR_faults := -O2 -D_FORTIFY_SOURCE=2 -DANVIL_FAULTS
 FLAVOUR_fuzz := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link \
 	-fno-sanitize-recover=all -DANVIL_SANITIZED
 FLAVOUR_cover := -O0 --coverage -DANVIL_FAULTS
+FLAVOUR_plain := -O0
 ifndef FLAVOUR_$(FLAVOUR)
-$(error FLAVOUR=$(FLAVOUR) is not known: release, asan, tsan, faults, fuzz or cover)
+$(error FLAVOUR=$(FLAVOUR) is not known: release, asan, tsan, faults, fuzz, cover or plain)
 endif
 STD := -std=gnu17
 CFLAGS_ALL = $(STD) -g $(WARN) $(HARDEN) $(FLAVOUR_$(FLAVOUR)) $(CFLAGS)
