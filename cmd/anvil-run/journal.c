@@ -135,8 +135,11 @@ read_ending(struct desk *d, struct ending *ret)
 static int
 forget_restored(const struct run_actor *r, const struct desk *d)
 {
-	int forgotten = 0, err = record_forget_restored(d->dir, &forgotten);
+	CLEANUP_FREE char *aside = NULL;
+	int forgotten = 0, err = record_forget_restored(d->dir, &forgotten, &aside);
 
+	if (aside != NULL)
+		desk_tell_set_aside(d, aside);
 	if (forgotten)
 		log_event(LOG_LEVEL_WARN, "restored_run_begun_anew",
 		    LOG_STR("runId", r->run_id), LOG_STR("projectId", r->project_id));

@@ -43,6 +43,13 @@ may_pass(int err)
 
 /* ---- the thread ---- */
 
+void
+desk_tell_set_aside(const struct desk *d, const char *aside)
+{
+	log_event(LOG_LEVEL_WARN, "foreign_log_set_aside", LOG_STR("file", d->dir),
+	    LOG_STR("kept", aside));
+}
+
 int
 desk_open(struct desk *d)
 {
@@ -53,12 +60,15 @@ desk_open(struct desk *d)
 		return 0;
 	d->free_bytes = weight_free(d->dir);
 	r = record_open(d->dir, d->max_log_bytes, &d->record, &why);
-	if (r == 0)
-		record_set_redactor(d->record, d->redactor);
-	else
+	if (r < 0) {
 		log_event(LOG_LEVEL_ERROR, "store_not_opened", LOG_STR("why", why),
 		    LOG_STR("errorCode", err_symbol(r)));
-	return r;
+		return r;
+	}
+	record_set_redactor(d->record, d->redactor);
+	if (record_set_aside(d->record) != NULL)
+		desk_tell_set_aside(d, record_set_aside(d->record));
+	return 0;
 }
 
 static void

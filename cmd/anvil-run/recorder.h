@@ -84,5 +84,7 @@ size_t recorder_njobs(const struct recorder *r);
 
 /* For jobs: opens the store when it is not open.  0 or an error of record_open(). */
 int desk_open(struct desk *d);
+/* Says that a log was put aside which was another store's (lib/store/mark.h). */
+void desk_tell_set_aside(const struct desk *d, const char *aside);
 
 #endif

@@ -82,6 +82,7 @@ read_head(const uint8_t head[HEAD_BYTES], int64_t bytes, int64_t *ret_version,
     char why[FILES_WHY_SIZE])
 {
 	int64_t page = (int64_t)head[16] << 8 | head[17];
+	uint32_t mark;
 
 	page = page == 1 ? 65536 : page;
 	if (bytes < HEAD_BYTES || memcmp(head, "SQLite format 3", 16) != 0 ||
@@ -89,7 +90,8 @@ read_head(const uint8_t head[HEAD_BYTES], int64_t bytes, int64_t *ret_version,
 		(void)snprintf(why, FILES_WHY_SIZE, "is no whole store");
 		return E_CORRUPT;
 	}
-	if (number_at(head, 68) != STORE_RESTORED_MARK) {
+	mark = number_at(head, 68);
+	if (mark != STORE_COPY_MARK && mark != STORE_RESTORED_MARK) {
 		(void)snprintf(why, FILES_WHY_SIZE,
 		    "is no copy that anvil made for a backup: it lacks the mark");
 		return E_CORRUPT;

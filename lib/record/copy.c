@@ -164,7 +164,7 @@ record_copy(const char *dir, const char *folder, store_go_on_fn *go_on, void *ar
 /* ---- after a restore ---- */
 
 static int
-was_cut_short(const char *path, int *ret)
+was_cut_short(const char *path, int *ret, char **ret_aside)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
 	CLEANUP_FREE char *why = NULL;
@@ -176,6 +176,8 @@ was_cut_short(const char *path, int *ret)
 	*ret = 0;
 	if (r < 0 || !restored)
 		return r;
+	if (store_set_aside(s) != NULL)
+		*ret_aside = mem_strdup(store_set_aside(s));
 	st = store_stmt(s, STMT_META_GET);
 	r = stmt_step(st);
 	if (r >= 0)
@@ -185,7 +187,7 @@ was_cut_short(const char *path, int *ret)
 }
 
 int
-record_forget_restored(const char *dir, int *ret)
+record_forget_restored(const char *dir, int *ret, char **ret_aside)
 {
 	/* The store last: while it is there, the others may be missing and this comes again. */
 	static const char *const names[] = { RECORD_ARCHIVE, RECORD_DB "-wal", RECORD_DB "-shm",
@@ -195,11 +197,12 @@ record_forget_restored(const char *dir, int *ret)
 	int cut = 0, r;
 
 	*ret = 0;
+	*ret_aside = NULL;
 	if (path == NULL)
 		return E_NOMEM;
 	if (access(path, F_OK) < 0)
 		return 0;
-	r = was_cut_short(path, &cut);
+	r = was_cut_short(path, &cut, ret_aside);
 	if (r < 0 || !cut)
 		return r;
 	at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -29,7 +29,8 @@ int record_copy_log(const char *dir, const char *folder, int64_t log_end, store_
 
 /* Before a claim: a record that came from a backup and has not ended was begun by a claim that
  * the ledger of that backup knows nothing of.  It is removed, and the run begins anew.  *ret is
- * 1 when that was so.  0, E_CORRUPT, E_NEWER, E_NOMEM, E_STORAGE, E_SYS. */
-int record_forget_restored(const char *dir, int *ret);
+ * 1 when that was so; *ret_aside as store_set_aside() says, freed by the caller.  0, E_CORRUPT,
+ * E_NEWER, E_NOMEM, E_STORAGE, E_SYS. */
+int record_forget_restored(const char *dir, int *ret, char **ret_aside);
 
 #endif

@@ -71,6 +71,13 @@ record_open(const char *dir, int64_t max_log_bytes, struct record **ret, char **
 	return err;
 }
 
+const char *
+record_set_aside(const struct record *r)
+{
+	OBJ_CHECK(r, RECORD_MAGIC);
+	return store_set_aside(r->store);
+}
+
 struct record *
 record_free(struct record *r)
 {

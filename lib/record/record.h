@@ -36,6 +36,8 @@
  * ${max_log_bytes}: where the archive stops (runs.max_log_bytes).  ${ret_why} gets a text to
  * free on failure, or NULL.  0, E_NEWER, E_CORRUPT, E_FULL, E_NOMEM, E_STORAGE, E_SYS. */
 int record_open(const char *dir, int64_t max_log_bytes, struct record **ret, char **ret_why);
+/* As store_set_aside(). */
+const char *record_set_aside(const struct record *r);
 /* 1 when ${dir} has a record that record_open() would find. */
 int record_exists(const char *dir);
 struct record *record_free(struct record *r);

@@ -106,17 +106,13 @@ open_part(struct copying *c)
 static int
 open_place(struct copying *c)
 {
-	CLEANUP_FREE char *folder = mem_strdup(c->to);
-	char *slash = folder != NULL ? strrchr(folder, '/') : NULL;
+	int r = store_open_folder(c->to, &c->dir);
 
+	if (r < 0)
+		return r;
 	c->part = mem_format("%s.part", c->to);
-	if (folder == NULL || c->part == NULL)
+	if (c->part == NULL)
 		return E_NOMEM;
-	if (slash != NULL)
-		slash[slash == folder] = '\0';
-	c->dir = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (c->dir < 0)
-		return err_from_errno(errno);
 	return exists(c) ? E_EXISTS : open_part(c);
 }
 
@@ -218,7 +214,7 @@ open_copy(struct copying *c)
 static int
 set_mark(struct copying *c)
 {
-	char *sql = sqlite3_mprintf("PRAGMA application_id=%d", STORE_RESTORED_MARK);
+	char *sql = sqlite3_mprintf("PRAGMA application_id=%d", STORE_COPY_MARK);
 	int rc = sql != NULL ? sqlite3_exec(c->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
 	if (rc == SQLITE_OK)
@@ -303,40 +299,5 @@ store_copy(const struct store_desc *d, const char *from, const char *to,
 	done.bytes = (int64_t)st.st_size;
 	if (r == 0)
 		*ret = done;
-	return r;
-}
-
-/* ---- the mark ---- */
-
-int
-store_is_restored(struct store *s, int *ret_restored)
-{
-	int64_t id = 0;
-	int r = store_pragma(s, "PRAGMA application_id", &id);
-
-	if (r == 0)
-		*ret_restored = id == STORE_RESTORED_MARK;
-	return r;
-}
-
-int
-store_clear_restored(struct store *s)
-{
-	static const char *const sql = "PRAGMA application_id=0";
-	int r;
-
-	if (store_in_txn(s))
-		return store_exec(s, sql);
-	r = store_set_sync(s, STORE_SYNC_FULL);
-	if (r == 0)
-		r = store_begin(s);
-	if (r == 0)
-		r = store_exec(s, sql);
-	if (r == 0)
-		r = store_commit(s);
-	else
-		store_rollback(s);
-	if (r == 0)
-		r = store_set_sync(s, s->desc->sync);
 	return r;
 }

@@ -1,6 +1,5 @@
 /*
- * lib/store/copy.h -- copies of a store in use, and the mark by which one that came back from
- * a copy is known.
+ * lib/store/copy.h -- copies of a store in use.
  */
 #ifndef LIB_STORE_COPY_H
 #define LIB_STORE_COPY_H
@@ -9,11 +8,6 @@
 
 struct store;
 struct store_desc;
-
-/* The mark: the application id in the file's head ("anvR"; a store in use has 0).  SQLite itself
- * makes nothing of it, every way to copy the file keeps it, it changes with a transaction, and it
- * needs no table: a store of any age and schema can bear it. */
-#define STORE_RESTORED_MARK 0x616e7652
 
 /* Asked between two steps of a copy, some milliseconds apart: 0 to go on, or the error that
  * the copy ends with. */
@@ -32,7 +26,7 @@ struct store_copied {
 };
 
 /* Makes ${to} (0600, one file, synced with its folder) a copy of the store ${from} as it is at
- * one moment, marked as restored, after PRAGMA integrity_check and foreign_key_check of the
+ * one moment, with the mark of a copy (mark.h), after PRAGMA integrity_check and foreign_key_check of the
  * copy.  ${from} may be in use, also by writers, whom this never holds up; a log that was not
  * written back is copied with it.  The caller owns the store or has been told to by its owner.
  * For any thread; ${ops} may be NULL.
@@ -44,10 +38,5 @@ struct store_copied {
  * caller (NULL: no memory). */
 int store_copy(const struct store_desc *d, const char *from, const char *to,
     const struct store_copy_ops *ops, void *arg, struct store_copied *ret, char **ret_why);
-
-/* *ret_restored is 1 when the store came from a copy and nobody has cleared the mark since. */
-int store_is_restored(struct store *s, int *ret_restored);
-/* Part of the transaction when one is open; else on disk when this returns. */
-int store_clear_restored(struct store *s);
 
 #endif

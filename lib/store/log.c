@@ -11,6 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
+#include "lib/store/priv.h"
 
 /* As in https://www.sqlite.org/fileformat.html, section 4. */
 #define HEAD_BYTES    32
@@ -139,6 +140,9 @@ store_look_at_log(const char *path, char **ret_why)
 
 	if (name == NULL)
 		return E_NOMEM;
+	/* It is another's, and will be put aside as it is. */
+	if (store_is_fresh(path))
+		return 0;
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : E_STORAGE;

@@ -10,8 +10,9 @@
 
 /*
  * Looks at the log of the store at ${path} before it is opened.  For stores of which every commit
- * is synced before the next one is begun (STORE_SYNC_FULL).  0: whole, torn at its end, or not
- * there; E_CORRUPT: commits cannot be read, *ret_why says where; E_NOMEM, E_STORAGE.
+ * is synced before the next one is begun (STORE_SYNC_FULL).  0: whole, torn at its end, not
+ * there, or another store's (mark.h); E_CORRUPT: commits cannot be read, *ret_why says where;
+ * E_NOMEM, E_STORAGE.
  */
 int store_look_at_log(const char *path, char **ret_why);
 

@@ -55,14 +55,12 @@ apply(struct store *s, const struct store_migration *m, size_t number, char **re
 }
 
 int
-store_look(struct store *s, char **ret_why)
+store_look_at_version(struct store *s, int64_t version, char **ret_why)
 {
 	size_t have = *s->desc->nmigrations;
-	int64_t version = 0;
-	int r = store_pragma(s, "PRAGMA user_version", &version);
 
-	if (r < 0 || (version >= 0 && (size_t)version <= have))
-		return r;
+	if (version >= 0 && (size_t)version <= have)
+		return 0;
 	*ret_why = mem_format("%s has schema %lld and this program (%s) knows %zu: it was "
 			      "written by a newer anvil; install that one again, nothing was "
 			      "changed",
@@ -70,6 +68,15 @@ store_look(struct store *s, char **ret_why)
 	/* Its log too is left to the one that wrote it. */
 	(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	return E_NEWER;
+}
+
+int
+store_look(struct store *s, char **ret_why)
+{
+	int64_t version = 0;
+	int r = store_pragma(s, "PRAGMA user_version", &version);
+
+	return r < 0 ? r : store_look_at_version(s, version, ret_why);
 }
 
 int

@@ -111,27 +111,38 @@ store_set_up(sqlite3 *db)
 	return store_error_of(db, rc);
 }
 
+int
+store_open_folder(const char *path, int *ret_fd)
+{
+	CLEANUP_FREE char *folder = mem_strdup(path);
+	char *slash = folder != NULL ? strrchr(folder, '/') : NULL;
+	int fd;
+
+	if (folder == NULL)
+		return E_NOMEM;
+	if (slash != NULL)
+		slash[slash == folder] = '\0';
+	fd = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_from_errno(errno);
+	*ret_fd = fd;
+	return 0;
+}
+
 /* The file is made here, so that its mode and its entry in the folder are certain before
  * SQLite sees it. */
 static int
 make_file(const struct store_desc *d, const char *path)
 {
 	CLEANUP(io_closep) int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	CLEANUP_FREE char *folder = NULL;
 	CLEANUP(io_closep) int dir = -1;
-	char *slash;
+	int r;
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : err_from_errno(errno);
-	folder = mem_strdup(path);
-	if (folder == NULL)
-		return E_NOMEM;
-	slash = strrchr(folder, '/');
-	if (slash != NULL)
-		*slash = '\0';
-	dir = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = store_open_folder(path, &dir);
 	CRASH_POINT_OF(d->name, "file_made");
-	return dir < 0 ? err_from_errno(errno) : io_sync_dir(dir);
+	return r < 0 ? r : io_sync_dir(dir);
 }
 
 static struct store *
@@ -164,6 +175,22 @@ on_commit(void *arg, sqlite3 *db, const char *name, int nframes)
 	return SQLITE_OK;
 }
 
+/* It happens once, and a store that could not be opened tells of it in no other way. */
+static int
+tell_set_aside(const struct store *s, int r, char **ret_why)
+{
+	char *more = s->set_aside != NULL && *ret_why != NULL
+	    ? mem_format("%s; the log beside it was another store's and is now %s", *ret_why,
+		  s->set_aside)
+	    : NULL;
+
+	if (more != NULL) {
+		free(*ret_why);
+		*ret_why = more;
+	}
+	return r;
+}
+
 int
 store_open(
     const struct store_desc *d, const char *path, struct store **ret_store, char **ret_why)
@@ -182,6 +209,8 @@ store_open(
 	if (r == 0)
 		r = store_connect(path, SQLITE_OPEN_READWRITE, &s->db);
 	if (r == 0)
+		r = store_take_over(s, ret_why);
+	if (r == 0)
 		r = store_look(s, ret_why);
 	if (r == 0)
 		r = store_set_up(s->db);
@@ -196,7 +225,7 @@ store_open(
 		if (*ret_why == NULL)
 			*ret_why = mem_format(
 			    "%s: %s%s%s", path, err_text(r), *more != '\0' ? ": " : "", more);
-		return r;
+		return tell_set_aside(s, r, ret_why);
 	}
 	/* Takes the place of the automatic checkpoint, which is off. */
 	(void)sqlite3_wal_hook(s->db, on_commit, s);
@@ -208,7 +237,8 @@ int
 store_open_checker(const struct store_desc *d, const char *path, struct store **ret)
 {
 	CLEANUP(store_closep) struct store *s = store_alloc(d, path);
-	int r = s != NULL ? store_connect(path, SQLITE_OPEN_READWRITE, &s->db) : E_NOMEM;
+	int r = s != NULL ? store_connect_to_look(path, SQLITE_OPEN_READWRITE, &s->db)
+			  : E_NOMEM;
 
 	if (r == 0)
 		*ret = TAKE_PTR(s);
@@ -232,7 +262,7 @@ store_open_second(const struct store_desc *d, const char *path, int flags, int64
 
 	if (s == NULL)
 		return E_NOMEM;
-	r = store_connect(path, flags, &s->db);
+	r = store_connect_to_look(path, flags, &s->db);
 	if (r == 0)
 		r = store_set_up(s->db);
 	if (r < 0)
@@ -266,6 +296,7 @@ store_close(struct store *s)
 		(void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	(void)sqlite3_close(s->db);
 	free(s->path);
+	free(s->set_aside);
 	s->magic = 0;
 	free(s);
 	return NULL;

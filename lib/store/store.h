@@ -16,6 +16,7 @@
 #include "lib/store/check.h"
 #include "lib/store/copy.h"
 #include "lib/store/log.h"
+#include "lib/store/mark.h"
 #include "lib/store/stmt.h"
 
 /* One step of a schema; made from schema/<store>/NNNN_name.sql, in order. */
@@ -45,7 +46,8 @@ struct store_desc {
 
 struct store;
 
-/* Opens or makes ${path} (0600, its folder synced), brings its schema up to date.  0, or
+/* Opens or makes ${path} (0600, its folder synced), brings its schema up to date; a log that is
+ * not its own is put aside (mark.h).  0, or
  * E_NEWER (written by a later version: left untouched), E_CORRUPT, E_FULL, E_NOMEM,
  * E_STORAGE; then *ret_why says what and where, freed by the caller (NULL: no memory).
  * One open store of a file at a time: its owner holds the lock that belongs to it. */

@@ -119,7 +119,7 @@ owner=$(as_account sqlite3 "$DATA/project-0.db" "SELECT owner_user_id FROM proje
 index "INSERT INTO users VALUES ('$owner', 'demo', 'demo@example.com', 'Demo', 1, NULL);
     UPDATE run_index SET run_id = 'run_9000000000000000000009' WHERE run_id = '$waits';
     PRAGMA application_id = $(sed -n 's/^#define STORE_RESTORED_MARK *\([0-9a-fx]*\).*/\1/p' \
-	"$ROOT/lib/store/copy.h")"
+	"$ROOT/lib/store/mark.h")"
 start_anvild
 printf 'a long password\n' | ctl user reset-password demo >/dev/null
 log_in demo

@@ -210,6 +210,8 @@ a_run_that_the_backup_cut_short_begins_anew(void **state)
 	struct place *p = *state;
 	struct record_copied done;
 	struct record *again;
+	CLEANUP_FREE char *log = NULL;
+	char *aside = NULL;
 	int forgotten = -1;
 
 	write_lines(p->rec, 300);
@@ -218,14 +220,20 @@ a_run_that_the_backup_cut_short_begins_anew(void **state)
 	assert_int_equal(copy(p, &done), 0);
 	/* The record itself is nobody's copy. */
 	p->rec = record_free(p->rec);
-	assert_int_equal(record_forget_restored(p->from, &forgotten), 0);
+	assert_int_equal(record_forget_restored(p->from, &forgotten, &aside), 0);
 	assert_int_equal(forgotten, 0);
 	assert_true(record_exists(p->from));
-	assert_int_equal(record_forget_restored(p->to, &forgotten), 0);
+	/* Beside the log of another one as well. */
+	log = mem_format("%s/" RECORD_DB "-wal", p->to);
+	assert_int_equal(io_write_file(AT_FDCWD, log, "another's", 9, 0600), 0);
+	assert_int_equal(record_forget_restored(p->to, &forgotten, &aside), 0);
 	assert_int_equal(forgotten, 1);
+	assert_non_null(aside);
+	assert_int_equal(access(aside, F_OK), 0);
+	free(aside);
 	assert_false(record_exists(p->to));
 	assert_false(has(p->to, "log.zst"));
-	assert_int_equal(record_forget_restored(p->to, &forgotten), 0);
+	assert_int_equal(record_forget_restored(p->to, &forgotten, &aside), 0);
 	assert_int_equal(forgotten, 0);
 	again = open_at(p->to);
 	assert_int_equal(record_claim(again, &record_claim_of_a_push, NOW), 0);
@@ -238,12 +246,14 @@ a_run_that_had_ended_in_the_backup_keeps_its_end(void **state)
 	struct place *p = *state;
 	struct record_copied done;
 	struct record *again;
+	char *aside = NULL;
 	int forgotten = -1;
 
 	finish(p->rec);
 	assert_int_equal(copy(p, &done), 0);
-	assert_int_equal(record_forget_restored(p->to, &forgotten), 0);
+	assert_int_equal(record_forget_restored(p->to, &forgotten, &aside), 0);
 	assert_int_equal(forgotten, 0);
+	assert_null(aside);
 	again = open_at(p->to);
 	assert_int_equal(record_claim(again, &record_claim_of_a_push, NOW), 1);
 	record_free(again);
