@@ -16,7 +16,7 @@
 #define NAP_US 10000
 
 const char *const role_names[NPROCS] = { "supervisor", "ingress", "shard", "run", "serve",
-	"checkout", "step", "gate", "anvilctl" };
+	"checkout", "step", "gate", "errand", "anvilctl" };
 
 /* Its one thread. */
 static pthread_t reaper;
@@ -87,8 +87,10 @@ judge(const struct soak *s, struct proc *p)
 		p->role = PROC_CHECKOUT;
 	else if (strcmp(name, "anvilctl") == 0 || strcmp(name, "timeout") == 0)
 		p->role = PROC_CTL;
+	else if (strcmp(name, "anvil-run") == 0 && strcmp(args[1], "--serve") == 0)
+		p->role = PROC_SERVE;
 	else if (strcmp(name, "anvil-run") == 0)
-		p->role = strcmp(args[1], "--serve") == 0 ? PROC_SERVE : PROC_RUN;
+		p->role = args[1][0] == '-' ? PROC_ERRAND : PROC_RUN;
 	if (p->role == PROC_RUN || p->role == PROC_SERVE)
 		(void)snprintf(
 		    p->run, sizeof(p->run), "%.26s", p->role == PROC_RUN ? args[1] : args[2]);

@@ -17,8 +17,9 @@ enum proc_role {
 	PROC_SERVE,
 	PROC_CHECKOUT,
 	PROC_STEP,
-	PROC_GATE, /* Forked and not yet what it will be. */
-	PROC_CTL,  /* anvilctl, in an operator's hands.   */
+	PROC_GATE,   /* Forked and not yet what it will be. */
+	PROC_ERRAND, /* Copies or checks records of runs. */
+	PROC_CTL,    /* anvilctl, in an operator's hands.   */
 	NPROCS
 };
 
