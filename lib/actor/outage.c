@@ -135,6 +135,9 @@ outage_open(const struct actor *a, struct store **ret, char **ret_why)
 		r = check_marked(a, ret_why);
 	if (r == 0)
 		r = store_open(a->desc->store, a->store_path, &s, ret_why);
+	if (r == 0 && store_set_aside(s) != NULL)
+		log_event(LOG_LEVEL_WARN, "foreign_log_set_aside",
+		    LOG_STR("file", a->store_path), LOG_STR("kept", store_set_aside(s)));
 	if (r == 0)
 		r = is_writable(s, a->store_path, ret_why);
 	if (r < 0)

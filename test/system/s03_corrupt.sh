@@ -18,6 +18,7 @@ for slug in one two; do
 	past[$shard]=$run
 done
 expect "${#on[@]}" 2 "shards in use"
+ctl backup "$T/backup" >"$T/out" || fail "no backup: $(cat "$T/out")"
 stop_all
 cp -a "$DATA" "$T/stopped"
 # And as it is when the machine loses power: commits are in the logs.
@@ -113,6 +114,17 @@ next cut
 # Its index is made anew, whatever is in it.
 head -c 32768 /dev/urandom >"$db-shm"
 comes_up "ingress=up project/0=up project/1=up supervisor=up"
+has_ended "$(trigger "${on[0]}")" passed
+next cut
+
+# A file of a backup, beside a log that is whole and not its own; after damage, as one does it.
+: >"$db"
+comes_up "ingress=up project/0=failing project/1=up supervisor=up"
+cp "$db-wal" "$T/log-of-the-other"
+cp "$T/backup/project-0.db" "$db"
+wait_for 20 "[ \"\$(states)\" = 'ingress=up project/0=up project/1=up supervisor=up' ]"
+logged foreign_log_set_aside project-0.db || fail "the log of the damaged store was not put aside"
+cmp "$T/log-of-the-other" "$db"-wal.stale-* || fail "the log was not kept"
 has_ended "$(trigger "${on[0]}")" passed
 next
 
