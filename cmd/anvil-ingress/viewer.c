@@ -336,8 +336,8 @@ viewer_end(struct viewer *v, enum viewer_end why)
 	v->ops->end(v, why);
 }
 
-void
-viewers_expel(struct ingress *in, const char *user_id)
+static void
+end_all_of(struct ingress *in, const char *user_id, enum viewer_end why)
 {
 	void *each;
 
@@ -350,8 +350,20 @@ viewers_expel(struct ingress *in, const char *user_id)
 			for (; v != NULL; v = next) {
 				next = TAILQ_NEXT(v, entry);
 				if (strcmp(v->x->user.id, user_id) == 0)
-					viewer_end(v, VIEWER_USER_DISABLED);
+					viewer_end(v, why);
 			}
 		}
 	}
+}
+
+void
+viewers_expel(struct ingress *in, const char *user_id)
+{
+	end_all_of(in, user_id, VIEWER_USER_DISABLED);
+}
+
+void
+viewers_ask_again(struct ingress *in, const char *user_id)
+{
+	end_all_of(in, user_id, VIEWER_RESTARTING);
 }

@@ -95,6 +95,8 @@ int viewer_move(struct viewer *v, int64_t seq);
 
 /* All viewers of that user, of all runs. */
 void viewers_expel(struct ingress *in, const char *user_id);
+/* The same, as if this process began anew: who may see a run still comes back to it. */
+void viewers_ask_again(struct ingress *in, const char *user_id);
 
 /* ---- for the hub ---- */
 

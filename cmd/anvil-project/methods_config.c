@@ -6,6 +6,7 @@
 #include "cmd/anvil-project/notice.h"
 #include "cmd/anvil-project/push.h"
 #include "cmd/anvil-project/shard.h"
+#include "lib/base/crash.h"
 #include "lib/base/log.h"
 
 static struct ledger_sealed
@@ -118,6 +119,38 @@ project_update(struct shard *s, struct turn *t, const struct project_update_para
 	if (r == 0 && stale)
 		r = notice_webhook_after(s, t, p->project_id, NULL);
 	return r < 0 ? r : shard_wake_after(s, t);
+}
+
+static void
+owner_is_set(void *arg)
+{
+	CRASH_POINT("give_recorded");
+	shard_wake(arg);
+}
+
+int
+project_set_owner(struct shard *s, struct turn *t, const struct project_set_owner_params *p,
+    struct project_set_owner_result *ret)
+{
+	struct ledger_project project;
+	int r;
+
+	if (MOVE_ANSWERED(&r, t, p->project_id, MOVE_CHANGES, PROJECT_SET_OWNER, ret))
+		return r;
+	r = ledger_project_set_owner(t->store, t->arena, p->project_id, p->owner_user_id,
+	    p->owner_slug, t->now_ms, &project);
+	if (r == E_NOENT) {
+		ret->kind = PROJECT_SET_OWNER_NOT_FOUND;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	ret->kind = PROJECT_SET_OWNER_OWNED;
+	ret->u.owned.rev = project.index_rev;
+	convert_project(&project, &ret->u.owned.project);
+	log_event(LOG_LEVEL_INFO, "project_given", LOG_STR("projectId", p->project_id),
+	    LOG_STR("userId", p->owner_user_id));
+	return turn_after_commit(t, owner_is_set, s, NULL);
 }
 
 /* All that waits: the executable run and the pending ones. */

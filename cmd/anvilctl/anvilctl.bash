@@ -72,6 +72,12 @@ _anvilctl_names() {
 			names=$("$program" "${where[@]}" ps 2>/dev/null | sed -n 's|^project/\([0-9]*\).*|\1|p')
 		fi
 		;;
+	'project give')
+		if [ ${#words[@]} = 2 ]; then
+			names=$("$program" "${where[@]}" project list 2>/dev/null | sed 1d | cut -d' ' -f1)
+		fi
+		names+=" $("$program" "${where[@]}" user list 2>/dev/null | sed 1d | cut -d' ' -f1)"
+		;;
 	run | queue | deliveries | 'project show' | 'project rm')
 		names=$("$program" "${where[@]}" project list 2>/dev/null | sed 1d | cut -d' ' -f1)
 		;;

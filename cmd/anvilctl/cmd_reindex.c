@@ -110,7 +110,8 @@ print_end(const struct index_status_state *s)
 		    s->removed == 1 ? "was" : "were");
 	if (s->owners_missing > 0)
 		(void)printf("the owners of %lld %s are not among the users: accounts are in "
-			     "ingress.db alone\n",
+			     "ingress.db alone; `anvilctl check` names the projects, and "
+			     "`anvilctl project give` gives them to a user\n",
 		    (long long)s->owners_missing,
 		    s->owners_missing == 1 ? "project" : "projects");
 }

@@ -31,6 +31,23 @@ say_unknown(const char *user)
 
 /* ---- bootstrap ---- */
 
+/* An account that is made anew does not have the projects of the one that is lost. */
+static int
+print_made(struct ctl *ctl, const struct user_row *u)
+{
+	struct index_status_params params = { 0 };
+	struct index_status_result res = { .kind = 0 };
+	int r = print_user(ctl, u, "can log in");
+
+	if (r == 0 && CTL_TRY(ctl, "ingress", index_status, &params, &res) == 0 &&
+	    res.u.state.owners_missing > 0)
+		(void)fprintf(stderr,
+		    "%lld of the projects belong to no account: `anvilctl project give` gives "
+		    "them to one\n",
+		    (long long)res.u.state.owners_missing);
+	return r;
+}
+
 static int
 bootstrap_run(struct ctl *ctl, const struct args *args)
 {
@@ -51,7 +68,7 @@ bootstrap_run(struct ctl *ctl, const struct args *args)
 	if (r != 0)
 		return r;
 	switch (done.kind) {
-	case USER_BOOTSTRAP_CREATED: return print_user(ctl, &done.u.created.user, "can log in");
+	case USER_BOOTSTRAP_CREATED: return print_made(ctl, &done.u.created.user);
 	case USER_BOOTSTRAP_EMAIL_TAKEN:
 		return ctl_fail("a user with the address %s exists already", params.email);
 	default:

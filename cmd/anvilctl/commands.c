@@ -21,6 +21,7 @@ const struct command *const commands[] = {
 	&command_project_list,
 	&command_project_show,
 	&command_project_move,
+	&command_project_give,
 	&command_project_rm,
 	&command_webhook_set,
 	&command_webhook_rotate,

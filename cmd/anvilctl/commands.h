@@ -16,7 +16,7 @@ extern const struct command command_ps, command_inspect, command_call, command_q
     command_user_list, command_user_disable, command_user_enable, command_user_reset_password,
     command_keys_rotate, command_keys_status, command_reindex, command_drain, command_resume,
     command_lint, command_history, command_health, command_check, command_version,
-    command_backup, command_restore;
+    command_backup, command_restore, command_project_give;
 
 /* In the order of the help; ends with NULL. */
 extern const struct command *const commands[];

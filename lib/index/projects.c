@@ -140,14 +140,46 @@ index_project_unconfirmed(struct store *s, struct arena *a, int64_t before_ms,
 	return project_rows(st, stmt_bind(st, "i", before_ms), a, ret, ret_n);
 }
 
+/* ---- names ---- */
+
+int
+index_project_take_name(struct store *s, const struct index_project *p)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_NAME_KEPT);
+
+	return index_run_stmt(
+	    s, st, stmt_bind(st, "sss", p->owner_slug, p->slug, p->id), INDEX_ANY);
+}
+
+int
+index_project_keep_name(
+    struct store *s, const struct index_project *p, const char *id, int64_t now_ms)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = NULL;
+	int r = index_project_take_name(s, p); /* of an earlier try */
+
+	if (r < 0)
+		return r;
+	st = store_stmt(s, IX_PROJECT_KEEP_NAME);
+	r = stmt_bind(st, "ssssssssiiiis", id, p->owner_user_id, p->owner_slug, p->slug,
+	    p->name, p->repo_url, p->default_branch, p->config_path, p->shard, now_ms, now_ms,
+	    (int64_t)p->badge_public, p->id);
+	r = index_run_stmt(s, st, r, INDEX_ANY);
+	return r == E_CONSTRAINT ? E_EXISTS : r;
+}
+
 int
 index_project_upsert(struct store *s, const struct index_project *p)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_UPSERT);
-	int r = stmt_bind(st, "ssssssssiiiii", p->id, p->owner_user_id, p->owner_slug, p->slug,
+	CLEANUP(stmt_resetp) struct stmt *st = NULL;
+	int r = index_project_take_name(s, p);
+
+	if (r < 0)
+		return r;
+	st = store_stmt(s, IX_PROJECT_UPSERT);
+	r = stmt_bind(st, "ssssssssiiiii", p->id, p->owner_user_id, p->owner_slug, p->slug,
 	    p->name, p->repo_url, p->default_branch, p->config_path, p->shard, p->rev,
 	    p->created_at, p->updated_at, (int64_t)p->badge_public);
-
 	r = index_run_stmt(s, st, r, INDEX_ANY);
 	return r == E_CONSTRAINT ? E_EXISTS : r;
 }

@@ -42,6 +42,13 @@ int index_project_list(struct store *s, struct arena *a, const char *owner_user_
 /* Not confirmed and made before ${before_ms}; at most 100. */
 int index_project_unconfirmed(struct store *s, struct arena *a, int64_t before_ms,
     struct index_project **ret, size_t *ret_n);
+/* ${p} has the owner that the project is to be given to, and a new name by that: nobody else gets
+ * it from now on.  It is kept by an unconfirmed row, ${id}, until the shard tells of the new
+ * owner, or that row is removed.  E_EXISTS: another project has the name. */
+int index_project_keep_name(
+    struct store *s, const struct index_project *p, const char *id, int64_t now_ms);
+/* What was kept of the name of ${p} for it goes, so that it can have the name. */
+int index_project_take_name(struct store *s, const struct index_project *p);
 /* The shard's word (index.upsertProject): a lower rev changes nothing.
  * E_EXISTS: another project has its slug. */
 int index_project_upsert(struct store *s, const struct index_project *p);

@@ -128,6 +128,8 @@ index_project_exported(struct store *s, const struct index_project *p, int owned
 {
 	int r = index_project_met(s, p->id);
 
+	if (r == 0 && owned)
+		r = index_project_take_name(s, p);
 	if (r == 0) {
 		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, IX_PROJECT_EXPORTED);
 

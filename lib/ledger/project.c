@@ -190,6 +190,33 @@ ledger_project_update(struct store *s, struct arena *a, const char *project_id,
 	return 0;
 }
 
+int
+ledger_project_set_owner(struct store *s, struct arena *a, const char *project_id,
+    const char *user_id, const char *slug, int64_t now_ms, struct ledger_project *ret)
+{
+	struct ledger_project p;
+	int differs, r = ledger_project_get(s, a, project_id, &p);
+
+	if (r < 0)
+		return r;
+	differs = replace(&p.owner_user_id, user_id);
+	differs |= replace(&p.owner_slug, slug);
+	if (differs) {
+		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_CONFIG_OWNER);
+
+		p.updated_at = max_i64(now_ms, p.updated_at + 1);
+		p.index_rev++;
+		p.index_current = 0;
+		r = ledger_run_stmt(
+		    st, stmt_bind(st, "sssi", project_id, user_id, slug, p.updated_at));
+		if (r == 0)
+			r = touch(s, project_id);
+	}
+	if (r == 0)
+		*ret = p;
+	return r;
+}
+
 /* ---- removal ---- */
 
 int

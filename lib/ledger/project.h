@@ -53,6 +53,11 @@ struct ledger_change {
 int ledger_project_update(struct store *s, struct arena *a, const char *project_id,
     const struct ledger_change *c, int64_t now_ms, struct ledger_project *ret, int *ret_stale);
 
+/* It belongs to somebody else from now on; updated_at grows, unless it is theirs already.  *ret is
+ * the project afterwards.  E_NOENT. */
+int ledger_project_set_owner(struct store *s, struct arena *a, const char *project_id,
+    const char *user_id, const char *slug, int64_t now_ms, struct ledger_project *ret);
+
 /* Phase `removing`: nothing is accepted any more.  E_NOENT. */
 int ledger_project_begin_removal(struct store *s, const char *project_id, int64_t now_ms);
 /* Ids of projects that are being removed. */

@@ -381,6 +381,68 @@ anvilctl_finds_makes_and_lists(void **state)
 	assert_int_equal(err, E_DENIED);
 }
 
+static const char *
+give(const char *project_path, const char *user)
+{
+	const json_t *res;
+	char params[160];
+	int err;
+
+	(void)snprintf(params, sizeof(params), "{\"projectId\":\"%s\",\"user\":\"%s\"}",
+	    strrchr(project_path, '/') + 1, user);
+	res = edge_rpc(g, "ingress", "ingress.giveProject", params, &err);
+	assert_int_equal(err, 0);
+	return edge_kind(res);
+}
+
+static void
+sign_in_again(const char *slug)
+{
+	g->session[0] = '\0';
+	(void)edge_ask(g, 200, "POST", LOGIN,
+	    edge_fmt("{\"email\":\"%s@example.com\",\"password\":\"correct horse\"}", slug));
+	(void)snprintf(g->session, sizeof(g->session), "%s", edge_text(g, "sessionId"));
+}
+
+static void
+a_project_is_given_with_its_runs_and_its_name_is_free(void **state)
+{
+	char path[96], run[96], other[96];
+	int err;
+
+	(void)state;
+	edge_sign_in(g, "heir");
+	(void)edge_project(g, "both", other);
+	edge_sign_in(g, "giver");
+	(void)edge_project(g, "both", path);
+	assert_string_equal(give(path, "heir"), "slug_taken");
+	assert_string_equal(give(path, "nobody"), "user_not_found");
+	assert_string_equal(give("/prj_0000000000000000000000", "heir"), "not_found");
+	(void)edge_project(g, "given", path);
+	(void)edge_trigger(g, path, run);
+	assert_string_equal(give(path, "heir@example.com"), "given");
+	edge_refused(g, 404, "project_not_found", "GET", path, NULL);
+	edge_refused(g, 404, "run_not_found", "GET", run, NULL);
+	(void)edge_ask(g, 200, "GET", "/api/private/projects", NULL);
+	assert_string_equal(edge_text(g, "projects.1"), "(none)");
+	/* There is nothing of that name any more, and it may be had again. */
+	assert_string_equal(edge_kind(edge_rpc(g, "ingress", "ingress.resolve",
+				"{\"name\":\"giver/given\"}", &err)),
+	    "not_found");
+	(void)edge_project(g, "given", other);
+	sign_in_again("heir");
+	(void)edge_ask(g, 200, "GET", path, NULL);
+	assert_string_equal(edge_text(g, "project.ownerSlug"), "heir");
+	assert_string_equal(edge_text(g, "pendingRuns.0.runId"), strrchr(run, '/') + 1);
+	(void)edge_ask(g, 200, "GET", run, NULL);
+	(void)edge_trigger(g, path, run);
+	edge_refused(g, 404, "project_not_found", "GET", other, NULL);
+	/* Once more changes nothing; to somebody who cannot use it is refused. */
+	assert_string_equal(give(path, "heir"), "given");
+	assert_non_null(edge_rpc(g, "ingress", "user.disable", "{\"user\":\"giver\"}", &err));
+	assert_string_equal(give(path, "giver"), "user_disabled");
+}
+
 /* ---- who may die ---- */
 
 static void
@@ -549,6 +611,7 @@ main(void)
 		TEST(the_twenty_first_run_finds_the_queue_full),
 		TEST(a_text_log_is_empty_before_the_start_and_ends_with_its_run),
 		TEST(anvilctl_finds_makes_and_lists),
+		TEST(a_project_is_given_with_its_runs_and_its_name_is_free),
 		TEST(without_shards_lists_go_on_and_a_refused_project_leaves_its_slug_free),
 		TEST(a_killed_ingress_forgets_nothing_that_it_has_said),
 		TEST(check_finds_a_store_sound_and_damage_in_it),

@@ -87,6 +87,7 @@ scenario_of() {
 	delivery_recorded) echo "x02 deliver" ;;
 	create_settling) echo "x02 doubt" ;;
 	create_*) echo "x02 create" ;;
+	give_*) echo "x02 give" ;;
 	lease_holder_killed) echo "x03 freeze" ;;
 	lease_holder_known) echo "x03 outlive" ;;
 	takeover_killed) echo "- the store is held only where the supervisor has lost its rows" ;;
@@ -427,6 +428,26 @@ do_push() {
 do_rename() {
 	next_project
 	METHOD=PATCH post "/api/private/projects/$PROJECT" "{\"name\":\"name $((made++))\"}" >/dev/null
+}
+
+# To an heir and back; the name changes each time.
+heir=demo
+before_give() {
+	[ -n "${given-}" ] || printf 'a long password\n' | ctl user bootstrap heir heir@example.com >/dev/null
+	[ -n "${given-}" ] || do_create
+	given=${given:-$MADE}
+	[ $heir = demo ] && heir=heir || heir=demo
+}
+
+do_give() {
+	timeout 20 "$BUILD/anvilctl" -c "$CONF" project give "$given" $heir >/dev/null 2>&1 || true
+}
+
+# Whoever has died, the order can be repeated, and then both say the same at once.
+undo_give() {
+	ctl project give "$given" $heir >/dev/null
+	expect "$(ctl project list --json | jq -r --arg p "$given" \
+		'.[].project | select(.projectId == $p).ownerSlug')" $heir "owner"
 }
 
 before_remove() {

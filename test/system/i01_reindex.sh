@@ -79,6 +79,8 @@ order() {	# POINT SKIP
 	mv "$ORDER.new" "$ORDER"
 }
 
+owner=$(as_account sqlite3 "$DATA/project-0.db" "SELECT owner_user_id FROM project_config LIMIT 1")
+
 # ---- the store is lost -----------------------------------------------------------------
 
 killed_some=yes
@@ -104,6 +106,34 @@ expect_match "$(cat "$T/out")" \
 	'^the index has 4 projects and 5[0-9]{3} runs of 2 shards; it took '
 expect_in "$(cat "$T/out")" "the owners of 4 projects are not among the users"
 wait_for 10 "logged project_owners_missing"
+
+# Accounts are lost.  One that is made anew, with the same slug, gets what is named to it.
+expect_in "$(ctl health)" "projects that belong to no account: 4" "health"
+sign_in
+expect_in "$(cat "$T/out")" "anvilctl project give" "a user made anew"
+expect "$(api GET /api/private/projects | jq '.projects | length')" 0 "projects of the new account"
+expect_exit 1 ctl check --json
+ownerless() {	# of the last check
+	jq -r '[.problems[] | select(.code == "project_without_owner").subject] | sort | join(" ")' "$T/out"
+}
+expect "$(ownerless)" "$(printf '%s\n' "${projects[@]}" | sort | paste -sd' ')" "check"
+expect_in "$(cat "$T/out")" "$owner, which is no account: \`anvilctl project give demo/one USER\`" "check"
+expect_exit 0 ctl project give demo/one demo
+expect_in "$(cat "$T/out")" "demo/one belongs to demo" "give"
+expect_not_in "$(cat "$T/out")" "webhooks" "give without another name"
+expect_exit 0 ctl project give --all-of "$owner" demo
+expect "$(grep -c belongs "$T/out")" 3 "projects that were given"
+expect_exit 1 ctl project give --all-of "$owner" demo
+expect_exit 2 ctl project give demo
+expect_exit 1 ctl check --json	# the history made above is not whole
+expect "$(ownerless)" "" "check"
+expect_not_in "$(ctl health --json)" "no account" "health"
+expect "$(api GET /api/private/projects | jq '.projects | length')" 4 "projects of the new account"
+printf 'a long password\n' | ctl user bootstrap heir heir@example.com >/dev/null
+expect_exit 0 ctl project give demo/one heir
+expect_in "$(cat "$T/out")" "/api/public/hooks/PROVIDER/heir/one" "give with another name"
+expect_exit 0 ctl project give heir/one demo@example.com --json
+expect "$(jq -c '[.project.ownerSlug, .formerOwnerSlug]' "$T/out")" '["demo","heir"]' "give --json"
 down
 for shard in 0 1; do
 	expect "$(index "SELECT count(*) FROM run_index WHERE run_id GLOB 'run_${shard}0*'
@@ -114,15 +144,10 @@ expect "$(index "SELECT group_concat(status) FROM run_index
 
 # ---- the store comes from a backup, and things happen meanwhile -------------------------
 
-# The owner comes back under the same id, as from an export.
-owner=$(as_account sqlite3 "$DATA/project-0.db" "SELECT owner_user_id FROM project_config LIMIT 1")
-index "INSERT INTO users VALUES ('$owner', 'demo', 'demo@example.com', 'Demo', 1, NULL);
-    UPDATE run_index SET run_id = 'run_9000000000000000000009' WHERE run_id = '$waits';
+index "UPDATE run_index SET run_id = 'run_9000000000000000000009' WHERE run_id = '$waits';
     PRAGMA application_id = $(sed -n 's/^#define STORE_RESTORED_MARK *\([0-9a-fx]*\).*/\1/p' \
 	"$ROOT/lib/store/mark.h")"
 start_anvild
-printf 'a long password\n' | ctl user reset-password demo >/dev/null
-log_in demo
 # While shards are read nobody hears that there is no such project; a run begins and ends.
 known() {	# PROJECT
 	request GET "/api/private/projects/$1" >/dev/null
@@ -146,7 +171,7 @@ expect "$(api GET /api/private/projects | jq '.projects | length')" 4 "projects 
 # A project that no shard knows goes with its runs; one that is being made does not.
 down
 index "INSERT INTO project_index SELECT 'prj_0000000000000000000009', owner_user_id, owner_slug,
-    'ghost', name, repo_url, default_branch, config_path, 1, 1, 1, 1, 1, 0, badge_public FROM project_index LIMIT 1;
+    'ghost', name, repo_url, default_branch, config_path, 1, 1, 1, 1, 1, 0, badge_public, NULL FROM project_index LIMIT 1;
     UPDATE project_index SET name = 'damaged', rev = 0 WHERE project_id = '${projects[0]}';
     DELETE FROM run_index WHERE run_id = '$run';"
 start_anvild

@@ -60,6 +60,8 @@ static const struct {
 	    "INSERT INTO invites VALUES ('inv_1', " HASH ", 'operator', 5, 9, 7, NULL)", 0 },
 	{ "index_project_row", PRJ, "UPDATE project_index SET name = ''", 1 },
 	{ "index_project_row", PRJ, "UPDATE project_index SET shard = 64", 1 },
+	{ "project_without_owner", PRJ, "UPDATE project_index SET owner_user_id = '" NOBODY "'",
+	    0 },
 	{ "index_run_orphan", RUN, "DELETE FROM project_index", 1 },
 	{ "index_run_row", RUN, "UPDATE run_index SET status = 'lost'", 1 },
 	{ "index_run_row", RUN, "UPDATE run_index SET rev = 0", 1 },

@@ -187,6 +187,74 @@ a_shards_word_confirms_and_may_not_take_another_projects_slug(void **state)
 	assert_int_equal(index_project_upsert(g->s, &p), E_EXISTS);
 }
 
+static int64_t
+unconfirmed(const struct index_rig *g)
+{
+	struct index_project *rows;
+	size_t n;
+
+	assert_int_equal(
+	    index_project_unconfirmed(g->s, g->a, INDEX_RIG_NOW + 100, &rows, &n), 0);
+	return (int64_t)n;
+}
+
+static void
+a_name_is_kept_for_a_project_that_is_given_away(void **state)
+{
+	struct index_rig *g = *state;
+	struct index_project p = index_rig_project(g, 1, 1), other = index_rig_project(g, 2, 2),
+			     got;
+	const char *keeper = index_rig_id(g, "prj_", 8);
+
+	index_rig_add_project(g, 1, 1);
+	p.owner_user_id = index_rig_id(g, "usr_", 2);
+	p.owner_slug = "user-2";
+	p.rev = 3;
+	assert_int_equal(index_project_keep_name(g->s, &p, keeper, INDEX_RIG_NOW), 0);
+	/* Again, as after a crash; and nobody else may have it. */
+	keeper = index_rig_id(g, "prj_", 9);
+	assert_int_equal(index_project_keep_name(g->s, &p, keeper, INDEX_RIG_NOW), 0);
+	assert_int_equal(unconfirmed(g), 1);
+	other.slug = p.slug;
+	assert_int_equal(index_project_add(g->s, &other), E_EXISTS);
+	other.id = index_rig_id(g, "prj_", 2);
+	assert_int_equal(index_project_keep_name(g->s, &other, "prj_x", 1), E_EXISTS);
+	/* The old owner's is his until the shard tells otherwise. */
+	assert_int_equal(index_project_by_slug(g->s, g->a, "user-1", p.slug, &got), 0);
+	assert_string_equal(got.id, p.id);
+	assert_int_equal(index_project_upsert(g->s, &p), 0);
+	assert_int_equal(index_project_by_slug(g->s, g->a, "user-1", p.slug, &got), E_NOENT);
+	assert_int_equal(index_project_by_slug(g->s, g->a, "user-2", p.slug, &got), 0);
+	assert_string_equal(got.id, p.id);
+	assert_string_equal(got.owner_user_id, p.owner_user_id);
+	assert_int_equal(unconfirmed(g), 0);
+}
+
+static void
+a_name_that_was_kept_in_vain_is_free_again(void **state)
+{
+	struct index_rig *g = *state;
+	struct index_project p = index_rig_project(g, 1, 1), other = index_rig_project(g, 2, 2);
+	const char *keeper = index_rig_id(g, "prj_", 9);
+
+	index_rig_add_project(g, 1, 1);
+	p.owner_slug = "user-2";
+	assert_int_equal(index_project_keep_name(g->s, &p, keeper, INDEX_RIG_NOW), 0);
+	assert_int_equal(unconfirmed(g), 1);
+	assert_int_equal(index_project_remove_unconfirmed(g->s, keeper), 0);
+	other.slug = p.slug;
+	assert_int_equal(index_project_add(g->s, &other), 0);
+	assert_int_equal(index_project_keep_name(g->s, &p, keeper, INDEX_RIG_NOW), E_EXISTS);
+	/* A page of a shard that has it already brings it into its name as well. */
+	p.owner_slug = "user-3";
+	assert_int_equal(index_project_keep_name(g->s, &p, keeper, INDEX_RIG_NOW), 0);
+	p.rev = 2;
+	assert_int_equal(index_project_exported(g->s, &p, 1), 0);
+	assert_int_equal(index_project_by_slug(g->s, g->a, "user-3", p.slug, &other), 0);
+	assert_string_equal(other.id, p.id);
+	assert_int_equal(unconfirmed(g), 0);
+}
+
 static void
 removing_a_project_takes_its_runs_along(void **state)
 {
@@ -241,6 +309,8 @@ main(void)
 		TEST(a_lower_rev_and_an_older_answer_change_nothing),
 		TEST(a_badge_is_told_by_every_way_into_the_index),
 		TEST(a_shards_word_confirms_and_may_not_take_another_projects_slug),
+		TEST(a_name_is_kept_for_a_project_that_is_given_away),
+		TEST(a_name_that_was_kept_in_vain_is_free_again),
 		TEST(removing_a_project_takes_its_runs_along),
 		TEST(a_new_project_goes_to_the_shard_with_the_fewest),
 	};

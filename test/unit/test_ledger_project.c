@@ -218,6 +218,46 @@ a_new_project_may_have_a_badge_at_once(void **state)
 }
 
 static void
+another_owner_is_told_to_the_index_and_the_same_is_not(void **state)
+{
+	struct ledger_rig *rig = *state;
+	struct ledger_project v = values(rig), p;
+	int64_t version;
+
+	(void)create(rig, &v);
+	version = rig_webhook(rig, 1, "github", 1).updated_at;
+	assert_int_equal(ledger_project_synced(rig->s, v.project_id, 1), 0);
+	rig->now += 10;
+	assert_int_equal(ledger_project_set_owner(rig->s, rig->a, v.project_id, rig_usr(rig, 2),
+			     "other", rig->now, &p),
+	    0);
+	assert_string_equal(p.owner_user_id, rig_usr(rig, 2));
+	for (int again = 0; again < 2; again++) {
+		struct ledger_project stored = get(rig);
+
+		assert_string_equal(stored.owner_user_id, rig_usr(rig, 2));
+		assert_string_equal(stored.owner_slug, "other");
+		assert_string_equal(stored.project_slug, "app");
+		assert_string_equal(stored.token.ciphertext, "c2VhbGVk");
+		assert_int_equal(stored.updated_at, v.created_at + 10);
+		assert_int_equal(stored.index_rev, 2);
+		assert_false(stored.index_current);
+		assert_int_equal(p.updated_at, stored.updated_at);
+		assert_int_equal(p.index_rev, stored.index_rev);
+		rig->now += 10;
+		assert_int_equal(ledger_project_set_owner(rig->s, rig->a, v.project_id,
+				     rig_usr(rig, 2), "other", rig->now, &p),
+		    0);
+	}
+	assert_int_equal(rig_stored(rig, 1, "github").updated_at, version);
+	/* An account that was made anew has the same slug and another id. */
+	assert_int_equal(ledger_project_set_owner(rig->s, rig->a, v.project_id, rig_usr(rig, 3),
+			     "other", rig->now, &p),
+	    0);
+	assert_int_equal(get(rig).index_rev, 3);
+}
+
+static void
 a_project_that_is_not_here_is_not_updated_or_removed(void **state)
 {
 	struct ledger_rig *rig = *state;
@@ -227,6 +267,9 @@ a_project_that_is_not_here_is_not_updated_or_removed(void **state)
 
 	assert_int_equal(
 	    ledger_project_update(rig->s, rig->a, rig_prj(rig, 1), &c, rig->now, &p, &stale),
+	    E_NOENT);
+	assert_int_equal(ledger_project_set_owner(rig->s, rig->a, rig_prj(rig, 1),
+			     rig_usr(rig, 2), "other", rig->now, &p),
 	    E_NOENT);
 	assert_int_equal(
 	    ledger_project_begin_removal(rig->s, rig_prj(rig, 1), rig->now), E_NOENT);
@@ -302,6 +345,9 @@ hungry(void *arg)
 	r = ledger_project_update(
 	    rig.s, rig.a, "prj_0000000000000000000001", &c, rig.now, &p, &stale);
 	if (r == 0)
+		r = ledger_project_set_owner(rig.s, rig.a, "prj_0000000000000000000001",
+		    "usr_0000000000000000000009", "other", rig.now, &p);
+	if (r == 0)
 		r = ledger_project_list(rig.s, rig.a, "", 100, &page, &n);
 	assert_int_equal(store_exec(rig.s, "ROLLBACK TO hungry"), 0);
 	assert_int_equal(store_exec(rig.s, "RELEASE hungry"), 0);
@@ -332,6 +378,7 @@ main(void)
 		TEST(a_token_stays_is_replaced_or_cleared),
 		TEST(a_badge_is_off_until_it_is_asked_for_and_is_as_quiet_as_a_name),
 		TEST(a_new_project_may_have_a_badge_at_once),
+		TEST(another_owner_is_told_to_the_index_and_the_same_is_not),
 		TEST(a_project_that_is_not_here_is_not_updated_or_removed),
 		TEST(projects_are_listed_by_id_in_pages),
 		TEST(a_removed_project_takes_everything_along),
