@@ -47,29 +47,54 @@ removal_free(struct removal *rm)
 	free(rm);
 }
 
+static void
+is_deleted(void *arg)
+{
+	struct removal *rm = arg;
+
+	log_event(LOG_LEVEL_INFO, "project_removed", LOG_STR("projectId", rm->project_id));
+	if (rm->owner != NULL)
+		shard_wake(rm->owner->shard);
+	removal_free(rm);
+}
+
+static void
+is_not_deleted(void *arg)
+{
+	removal_free(arg); /* the re-check begins again */
+}
+
+struct deletion {
+	struct removal *rm;
+	int promised; /* An effect frees it. */
+};
+
 static int
 delete_turn(void *arg, struct turn *t)
 {
-	const struct removal *rm = arg;
-	int r = ledger_project_delete(t->store, rm->project_id);
+	struct deletion *d = arg;
+	int r = ledger_project_delete(t->store, d->rm->project_id);
 
 	if (r == 0)
-		r = shard_clean_after(rm->owner->shard, t);
-	return r < 0 ? r : shard_wake_after(rm->owner->shard, t);
+		r = shard_clean_after(d->rm->owner->shard, t);
+	if (r == 0)
+		r = turn_after_commit(t, is_deleted, d->rm, is_not_deleted);
+	d->promised = r == 0;
+	return r;
 }
 
 static void
 on_files(void *arg, int err, const struct supervisor_remove_project_result *res)
 {
 	struct removal *rm = arg;
+	struct deletion d = { .rm = rm };
 
 	(void)res;
 	CRASH_POINT("removal_files_gone");
-	if (rm->owner != NULL && err == 0 &&
-	    actor_turn(rm->owner->shard->actor, 1, delete_turn, rm) == 0)
-		log_event(
-		    LOG_LEVEL_INFO, "project_removed", LOG_STR("projectId", rm->project_id));
-	removal_free(rm); /* anything else: the re-check begins again */
+	if (rm->owner != NULL && err == 0)
+		(void)actor_turn(rm->owner->shard->actor, 1, delete_turn, &d);
+	if (!d.promised)
+		removal_free(rm); /* the re-check begins again */
 }
 
 static void

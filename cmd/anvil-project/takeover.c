@@ -29,9 +29,15 @@ struct takeover {
 	char how[TAKEOVER_HOW_SIZE];
 	char message[MESSAGE_SIZE];
 	int failed_tries, last_err;
-	int heard;         /* The supervisor has answered since the tries began. */
-	int in_flight;     /* a call that will come back to us             */
-	int ended;         /* ... and finds that it is over                */
+	int heard;     /* The supervisor has answered since the tries began. */
+	int in_flight; /* a call that will come back to us             */
+	int writing;   /* ... or what was concluded: on disk, or lost  */
+	int ended;     /* ... and finds that it is over                */
+	/* What was concluded. */
+	int done; /* It made a difference. */
+	enum ledger_state state;
+	const char *failure_code; /* Static; NULL: none. */
+	struct ledger_promoted promoted;
 	struct link *link; /* to the serving process; NULL: none           */
 	struct actor_timer *again;
 };
@@ -61,8 +67,8 @@ takeover_free(struct takeover *k)
 {
 	k->again = actor_timer_free(k->again);
 	k->link = actor_unlink(k->owner->shard->actor, k->link);
-	if (k->in_flight) {
-		k->ended = 1; /* the call's callback frees it */
+	if (k->in_flight || k->writing) {
+		k->ended = 1; /* the callback frees it */
 		return;
 	}
 	k->magic = 0;
@@ -115,12 +121,12 @@ finish(struct takeover *k)
 	takeover_free(k);
 }
 
-/* A callback of a call: 1 when the takeover has ended meanwhile and is freed now. */
+/* A callback: 1 when the takeover has ended meanwhile and is freed now. */
 static int
 came_back(struct takeover *k)
 {
 	OBJ_CHECK(k, TAKEOVER_MAGIC);
-	k->in_flight = 0;
+	k->in_flight = k->writing = 0;
 	if (!k->ended)
 		return 0;
 	k->magic = 0;
@@ -141,9 +147,33 @@ struct conclusion {
 	struct takeover *k;
 	struct ledger_end end;
 	int have_end; /* else the ledger alone knows what there is */
-	int done;
-	struct ledger_promoted promoted;
 };
+
+static void
+is_concluded(void *arg)
+{
+	struct takeover *k = arg;
+
+	if (came_back(k))
+		return;
+	if (k->done) {
+		log_event(LOG_LEVEL_WARN, "watchdog_recovered", LOG_STR("runId", k->run_id),
+		    LOG_STR("how", k->how), LOG_STR("status", ledger_state_name(k->state)),
+		    LOG_STR("errorCode", k->failure_code));
+		shard_note_promoted(&k->promoted);
+	}
+	leases_drop(k->owner->shard->leases, k->run_id, k->lease_id);
+	finish(k);
+}
+
+static void
+is_not_concluded(void *arg)
+{
+	struct takeover *k = arg;
+
+	if (!came_back(k))
+		again(k);
+}
 
 /* E_BUSY: the project is on its way to another shard, which takes the run over itself unless the
  * project stays. */
@@ -165,10 +195,13 @@ take_over_turn(void *arg, struct turn *t)
 	struct ledger_held held;
 	int r = ledger_check_lease(t->store, t->arena, k->run_id, k->lease_id, &held);
 
+	k->done = 0;
 	if (r == 0 && !held.lost)
 		r = wait_for_move(t, held.run.project_id);
-	if (r < 0 || held.lost)
+	if (r < 0)
 		return r;
+	if (held.lost)
+		return turn_after_commit(t, is_concluded, k, is_not_concluded);
 	if (!c->have_end)
 		c->end = (struct ledger_end) { .state = LEDGER_FAILED,
 			.started_at = held.run.started_at,
@@ -177,9 +210,13 @@ take_over_turn(void *arg, struct turn *t)
 			.exit_code = 1,
 			.failure_code = "runner_lost",
 			.error_message = k->message };
+	k->state = c->end.state;
+	k->failure_code = c->end.failure_code;
 	r = ledger_take_over(
-	    &at, k->run_id, k->lease_id, &c->end, k->how, &c->done, &c->promoted);
-	return r < 0 ? r : shard_wake_after(k->owner->shard, t);
+	    &at, k->run_id, k->lease_id, &c->end, k->how, &k->done, &k->promoted);
+	if (r == 0)
+		r = shard_wake_after(k->owner->shard, t);
+	return r < 0 ? r : turn_after_commit(t, is_concluded, k, is_not_concluded);
 }
 
 static void
@@ -187,24 +224,14 @@ conclude(struct takeover *k, const struct ledger_end *end)
 {
 	struct shard *s = k->owner->shard;
 	struct conclusion c = { .k = k, .have_end = end != NULL };
-	int r;
 
 	CRASH_POINT("takeover_concluding");
 	if (end != NULL)
 		c.end = *end;
-	r = actor_turn(s->actor, 1, take_over_turn, &c);
-	if (r < 0) {
-		again(k);
-		return;
-	}
-	if (c.done) {
-		log_event(LOG_LEVEL_WARN, "watchdog_recovered", LOG_STR("runId", k->run_id),
-		    LOG_STR("how", k->how), LOG_STR("status", ledger_state_name(c.end.state)),
-		    LOG_STR("errorCode", c.end.failure_code));
-		shard_note_promoted(&c.promoted);
-	}
-	leases_drop(s->leases, k->run_id, k->lease_id);
-	finish(k);
+	k->link = actor_unlink(s->actor, k->link);
+	k->writing = 1;
+	if (actor_turn(s->actor, 1, take_over_turn, &c) < 0 && k->writing)
+		is_not_concluded(k);
 }
 
 /* ---- the store's part ---- */
@@ -424,6 +451,11 @@ on_again(void *arg)
 	int r;
 
 	OBJ_CHECK(k, TAKEOVER_MAGIC);
+	/* What an open batch says of it may yet be lost. */
+	if (actor_in_batch(k->owner->shard->actor)) {
+		(void)actor_timer_set(k->again, 0);
+		return;
+	}
 	r = actor_turn(k->owner->shard->actor, 0, check_turn, k);
 	if (r < 0) {
 		again(k);

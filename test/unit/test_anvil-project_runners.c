@@ -27,6 +27,7 @@
 #define SPAWN       "11111111111111111111111111111111"
 #define OTHER_SPAWN "22222222222222222222222222222222"
 #define LIVE(id)    "{\"kind\":\"live\",\"spawnId\":\"" id "\"}"
+#define ABSENT      "{\"kind\":\"absent\"}"
 #define GONE        "{\"kind\":\"gone\",\"how\":{\"exitStatus\":1}}"
 
 enum method { SPAWN_RUN, RUN_STATUS, KILL_RUN, SERVE_RUN, METHODS };
@@ -350,9 +351,9 @@ nothing_is_concluded_without_the_supervisor(void **state)
 	assert_int_equal(row(f).state, LEDGER_ACTIVE);
 	/* ... and only when he has gone the ledger speaks alone. */
 	f->says[RUN_STATUS] = GONE;
-	UNTIL(f, row(f).state == LEDGER_FAILED);
+	UNTIL(f, takeovers_count(f->shard->takeovers) == 0);
+	assert_int_equal(row(f).state, LEDGER_FAILED);
 	assert_non_null(row(f).failure_code);
-	assert_int_equal(takeovers_count(f->shard->takeovers), 0);
 }
 
 static void
@@ -369,9 +370,81 @@ a_full_disk_of_the_supervisor_is_no_failed_try(void **state)
 	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
 	UNTIL(f, f->calls[SERVE_RUN] >= 5);
 	assert_int_equal(row(f).state, LEDGER_ACTIVE);
-	f->says[SERVE_RUN] = "{\"kind\":\"absent\"}";
-	UNTIL(f, row(f).state == LEDGER_FAILED);
-	assert_int_equal(takeovers_count(f->shard->takeovers), 0);
+	f->says[SERVE_RUN] = ABSENT;
+	UNTIL(f, takeovers_count(f->shard->takeovers) == 0);
+	assert_int_equal(row(f).state, LEDGER_FAILED);
+}
+
+static void
+a_conclusion_that_does_not_reach_the_disk_is_drawn_again(void **state)
+{
+	struct fix *f = *state;
+	struct claim c = { .f = f };
+
+	UNTIL(f, shard_supervisor(f->shard) != NULL);
+	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
+	assert_int_equal(actor_commit_now(f->a), 0);
+	leases_find(f->shard->leases, RUN)->channel = f->peer; /* it asks for nothing */
+	f->says[SERVE_RUN] = ABSENT;
+	store_fault_arm(STORE_FAULT_FULL, 0);
+	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
+	UNTIL(f, store_fault_count() > 0);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	assert_int_equal(row(f).state, LEDGER_ACTIVE);
+	assert_int_equal(takeovers_count(f->shard->takeovers), 1);
+	assert_non_null(leases_find(f->shard->leases, RUN));
+	UNTIL(f, takeovers_count(f->shard->takeovers) == 0);
+	assert_int_equal(row(f).state, LEDGER_FAILED);
+	assert_null(leases_find(f->shard->leases, RUN));
+}
+
+static int
+release_turn(void *arg, struct turn *t)
+{
+	const struct claim *c = arg;
+	const struct project_release_run_params p = {
+		.project_id = PRJ, .run_id = RUN, .lease_id = c->lease_id
+	};
+	struct project_release_run_result res;
+	int r = project_release_run(c->f->shard, t, &p, &res);
+
+	if (r == 0)
+		assert_int_equal(res.kind, PROJECT_RELEASE_RUN_RELEASED);
+	return r;
+}
+
+static void
+on_release(void *arg)
+{
+	const struct claim *c = arg;
+
+	assert_int_equal(actor_turn(c->f->a, 1, release_turn, arg), 0);
+}
+
+static void
+what_is_not_on_disk_yet_ends_no_takeover(void **state)
+{
+	struct fix *f = *state;
+	struct claim c = { .f = f };
+	struct actor_timer *release = actor_timer_new(f->a, on_release, &c);
+
+	UNTIL(f, shard_supervisor(f->shard) != NULL);
+	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
+	assert_int_equal(actor_commit_now(f->a), 0);
+	leases_find(f->shard->leases, RUN)->channel = f->peer; /* it asks for nothing */
+	/* It gives its run back in the round in which that is looked at, which is lost. */
+	store_fault_arm(STORE_FAULT_FULL, 0);
+	assert_int_equal(actor_timer_set(release, 0), 0);
+	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
+	UNTIL(f, store_fault_count() > 0);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	assert_int_equal(row(f).state, LEDGER_ACTIVE);
+	assert_int_equal(takeovers_count(f->shard->takeovers), 1);
+	assert_non_null(leases_find(f->shard->leases, RUN));
+	f->says[SERVE_RUN] = ABSENT;
+	UNTIL(f, takeovers_count(f->shard->takeovers) == 0);
+	assert_int_equal(row(f).state, LEDGER_FAILED);
+	actor_timer_free(release);
 }
 
 static void
@@ -407,6 +480,8 @@ main(void)
 		TEST(a_process_that_has_claimed_is_left_alone),
 		TEST(nothing_is_concluded_without_the_supervisor),
 		TEST(a_full_disk_of_the_supervisor_is_no_failed_try),
+		TEST(a_conclusion_that_does_not_reach_the_disk_is_drawn_again),
+		TEST(what_is_not_on_disk_yet_ends_no_takeover),
 		TEST(the_store_is_asked_once_more_when_the_supervisor_is_awake),
 	};
 
