@@ -13,8 +13,8 @@
 #define AGAIN_MS    1000
 #define DEADLINE_MS 5000
 
-struct entry {
-	TAILQ_ENTRY(entry) link;
+struct exit_entry {
+	TAILQ_ENTRY(exit_entry) link;
 	uint32_t magic;
 #define ENTRY_MAGIC 0x0d73e4b9
 	struct exits *owner;
@@ -29,18 +29,18 @@ struct entry {
 
 struct exits {
 	struct supervisor *sup;
-	TAILQ_HEAD(, entry) list;
+	TAILQ_HEAD(, exit_entry) list;
 	struct actor_timer *again;
 };
 
-static void send_one(struct entry *en);
-static void settle(struct entry *en);
+static void send_one(struct exit_entry *en);
+static void settle(struct exit_entry *en);
 
 static void
 on_again(void *arg)
 {
 	struct exits *x = arg;
-	struct entry *en, *next;
+	struct exit_entry *en, *next;
 
 	for (en = TAILQ_FIRST(&x->list); en != NULL; en = next) {
 		next = TAILQ_NEXT(en, link);
@@ -66,7 +66,7 @@ exits_new(struct supervisor *s)
 struct exits *
 exits_free(struct exits *x)
 {
-	struct entry *en;
+	struct exit_entry *en;
 
 	if (x == NULL)
 		return NULL;
@@ -96,7 +96,7 @@ static int add_turn(void *arg, struct turn *t);
 
 /* 1: nobody has it any more, and it is gone. */
 static int
-is_orphan(struct entry *en)
+is_orphan(struct exit_entry *en)
 {
 	if (en->owner != NULL)
 		return 0;
@@ -108,7 +108,7 @@ is_orphan(struct entry *en)
 static void
 rows_on_disk(void *arg)
 {
-	struct entry *en = arg;
+	struct exit_entry *en = arg;
 
 	OBJ_CHECK(en, ENTRY_MAGIC);
 	en->writing = 0;
@@ -127,7 +127,7 @@ rows_on_disk(void *arg)
 static void
 rows_lost(void *arg)
 {
-	struct entry *en = arg;
+	struct exit_entry *en = arg;
 
 	OBJ_CHECK(en, ENTRY_MAGIC);
 	en->writing = 0;
@@ -143,7 +143,7 @@ rows_lost(void *arg)
 static int
 settle_turn(void *arg, struct turn *t)
 {
-	struct entry *en = arg;
+	struct exit_entry *en = arg;
 	int r = en->unwritten ? add_turn(&en->e, t) : 0;
 
 	if (r == 0 && en->last)
@@ -154,7 +154,7 @@ settle_turn(void *arg, struct turn *t)
 /* Brings its rows up to what is known of it, again later when they cannot be written, and has
  * it freed when nothing is left to do. */
 static void
-settle(struct entry *en)
+settle(struct exit_entry *en)
 {
 	if (en->writing || (!en->unwritten && !en->told))
 		return;
@@ -176,7 +176,7 @@ moved_turn(void *arg, struct turn *t)
 
 /* Without the row it is told the old shard again after a restart, and follows again. */
 static void
-follow(struct entry *en, int64_t shard)
+follow(struct exit_entry *en, int64_t shard)
 {
 	en->e.shard = shard;
 	(void)sup_write(en->owner->sup, moved_turn, &en->e);
@@ -186,7 +186,7 @@ follow(struct entry *en, int64_t shard)
 
 /* A project that its shard does not know has no run that waits for this. */
 static void
-was_told(struct entry *en)
+was_told(struct exit_entry *en)
 {
 	en->told = 1;
 	settle(en);
@@ -195,7 +195,7 @@ was_told(struct entry *en)
 static void
 on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 {
-	struct entry *en = arg;
+	struct exit_entry *en = arg;
 
 	OBJ_CHECK(en, ENTRY_MAGIC);
 	en->in_flight = 0;
@@ -211,7 +211,7 @@ on_answer(void *arg, int err, const struct project_runner_exited_result *res)
 }
 
 static void
-send_one(struct entry *en)
+send_one(struct exit_entry *en)
 {
 	static const struct rpc_call_opts opts = { .deadline_ms = DEADLINE_MS };
 	const struct process_end *end = &en->e.end;
@@ -236,7 +236,7 @@ send_one(struct entry *en)
 void
 exits_deliver(struct exits *x, int64_t shard)
 {
-	struct entry *en;
+	struct exit_entry *en;
 
 	TAILQ_FOREACH (en, &x->list, link)
 		if (en->e.shard == shard)
@@ -272,31 +272,29 @@ add_turn(void *arg, struct turn *t)
 	return r;
 }
 
-static struct entry *
-remember(struct exits *x, const struct run_exit *e)
+struct exit_entry *
+exits_reserve(void)
 {
-	struct entry *en = mem_calloc(1, sizeof(*en));
+	struct exit_entry *en = mem_calloc(1, sizeof(*en));
 
-	if (en == NULL)
-		return NULL;
-	en->magic = ENTRY_MAGIC;
-	en->owner = x;
-	en->e = *e;
-	TAILQ_INSERT_TAIL(&x->list, en, link);
+	if (en != NULL)
+		en->magic = ENTRY_MAGIC;
 	return en;
 }
 
-void
-exits_add(struct exits *x, const struct run_exit *e)
+static void
+remember_take(struct exits *x, struct exit_entry *en, const struct run_exit *e)
 {
-	struct run_exit copy = *e;
-	struct entry *en = remember(x, e);
+	OBJ_CHECK(en, ENTRY_MAGIC);
+	en->owner = x;
+	en->e = *e;
+	TAILQ_INSERT_TAIL(&x->list, en, link);
+}
 
-	if (en == NULL) {
-		/* Nobody is told, but the shard asks by its re-check (runStatus). */
-		(void)sup_write(x->sup, add_turn, &copy);
-		return;
-	}
+void
+exits_add_take(struct exits *x, struct exit_entry *en, const struct run_exit *e)
+{
+	remember_take(x, en, e);
 	en->unwritten = 1;
 	settle(en);
 	send_one(en);
@@ -317,13 +315,18 @@ static int
 load_row(struct exits *x, struct stmt *st)
 {
 	struct run_exit e = { .shard = stmt_int(st, 3), .attempt = stmt_int(st, 4) };
+	struct exit_entry *en;
 
 	if (copy_text(st, 0, e.spawn_id, sizeof(e.spawn_id)) < 0 ||
 	    copy_text(st, 1, e.run_id, sizeof(e.run_id)) < 0 ||
 	    copy_text(st, 2, e.project_id, sizeof(e.project_id)) < 0 ||
 	    process_end_parse(stmt_text(st, 5), &e.end) < 0)
 		return 0; /* a row that nobody can use: the re-check of the shard heals */
-	return remember(x, &e) != NULL ? 0 : E_NOMEM;
+	en = exits_reserve();
+	if (en == NULL)
+		return E_NOMEM;
+	remember_take(x, en, &e);
+	return 0;
 }
 
 int
@@ -341,7 +344,7 @@ exits_load(struct exits *x, struct turn *t)
 const struct process_end *
 exits_find(const struct exits *x, const char *spawn_id)
 {
-	const struct entry *en;
+	const struct exit_entry *en;
 
 	TAILQ_FOREACH (en, &x->list, link)
 		if (strcmp(en->e.spawn_id, spawn_id) == 0)

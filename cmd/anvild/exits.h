@@ -9,6 +9,7 @@
 #include "cmd/anvild/process.h"
 #include "lib/base/id.h"
 
+struct exit_entry;
 struct exits;
 struct supervisor;
 struct turn;
@@ -29,9 +30,13 @@ struct exits *exits_free(struct exits *x);
 /* Reads the rows that an earlier supervisor left.  0 or a storage error. */
 int exits_load(struct exits *x, struct turn *t);
 
+/* Room for one end, got before the runner is there: none may be forgotten for want of memory.
+ * NULL: there is none; else for exits_add_take() or free(). */
+struct exit_entry *exits_reserve(void);
+
 /* Writes the row and removes the process's, in a turn of its own, then tells the shard.  The
- * shard is told even when the row cannot be written. */
-void exits_add(struct exits *x, const struct run_exit *e);
+ * shard is told even when the row cannot be written, which is tried until it can. */
+void exits_add_take(struct exits *x, struct exit_entry *room, const struct run_exit *e);
 
 /* Tells a shard what it has not answered yet; after its connection came up. */
 void exits_deliver(struct exits *x, int64_t shard);

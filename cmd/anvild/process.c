@@ -178,6 +178,17 @@ row_lost(void *arg)
 	(void)actor_timer_set(p->lost, 0);
 }
 
+/* The row of one that served the run may have outlived it, when a full disk kept the row from
+ * going: the next supervisor would take this one's socket away for its. */
+static int
+forget_server(struct turn *t, const char *address)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_SERVE_REMOVE);
+	int r = stmt_bind(st, "s", address);
+
+	return r < 0 ? r : stmt_run(st);
+}
+
 static int
 row_add(struct turn *t, const struct process *p)
 {
@@ -185,8 +196,10 @@ row_add(struct turn *t, const struct process *p)
 	const struct process_id *id = &p->id;
 	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_PROCESS_ADD);
 	int runner = id->kind == PROCESS_RUNNER;
-	int r;
+	int r = runner ? forget_server(t, id->address) : 0;
 
+	if (r < 0)
+		return r;
 	r = stmt_bind(st, "sssssIIiisi", id->spawn_id, kinds[id->kind], id->address,
 	    id->run_id[0] != '\0' ? id->run_id : NULL, runner ? id->project_id : NULL,
 	    runner ? &id->shard : NULL, runner ? &id->attempt : NULL, (int64_t)p->spawned.pid,
@@ -200,6 +213,8 @@ record_turn(void *arg, struct turn *t)
 	struct process *p = arg;
 	int r = row_add(t, p);
 
+	if (r == 0)
+		sup_watch_write(p->sup, t);
 	return r < 0 ? r : turn_after_commit(t, row_on_disk, p, row_lost);
 }
 

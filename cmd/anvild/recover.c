@@ -75,18 +75,22 @@ end_process(const struct supervisor *s, const struct left *l)
 	process_remove_socket(s, l->id.address);
 }
 
-static void
+static int
 runner_is_gone(struct supervisor *s, const struct left *l)
 {
 	struct run_exit e = { .shard = l->id.shard, .attempt = l->id.attempt };
+	struct exit_entry *room = exits_reserve();
 
+	if (room == NULL)
+		return E_NOMEM;
 	memcpy(e.spawn_id, l->id.spawn_id, sizeof(e.spawn_id));
 	memcpy(e.run_id, l->id.run_id, sizeof(e.run_id));
 	memcpy(e.project_id, l->id.project_id, sizeof(e.project_id));
 	e.end.rebooted = !l->same_boot && !l->restored;
 	process_remove_socket(s, l->id.address);
-	exits_add(s->exits, &e);
+	exits_add_take(s->exits, room, &e);
 	sweep_leftovers(s->sweep, l->id.run_id);
+	return 0;
 }
 
 /* Only a runner that certainly is no more counts as gone: what goes on would be taken over, and
@@ -106,15 +110,14 @@ recover_one(struct supervisor *s, const struct left *l, char why[STARTUP_WHY_SIZ
 		log_event(LOG_LEVEL_INFO, "runner_adopted", LOG_STR("runId", l->id.run_id),
 		    LOG_INT("childPid", l->birth.pid));
 	} else if (r == E_NOENT) {
-		runner_is_gone(s, l);
+		r = runner_is_gone(s, l);
 	} else {
 		(void)snprintf(why, STARTUP_WHY_SIZE,
 		    "%s, process %d, cannot be taken over (%s); it goes on meanwhile: see to "
 		    "memory and descriptors (ulimit -n), then start anvild again",
 		    l->id.run_id, (int)l->birth.pid, err_text(r));
-		return r;
 	}
-	return 0;
+	return r;
 }
 
 struct recovery {

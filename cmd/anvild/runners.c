@@ -34,6 +34,7 @@ struct runner {
 #define RUNNER_MAGIC 0x62d8b40f
 	struct runners *owner;
 	struct process *process;
+	struct exit_entry *end; /* Owned.  Room for how it ends. */
 	struct slot_request
 	    request;   /* what it was forked for; an adopted one has no queued_at */
 	int trial;     /* shows whether an unhealthy pool works again   */
@@ -78,6 +79,7 @@ runner_free(struct runner *ru)
 		free(w);
 	}
 	process_free(ru->process);
+	free(ru->end);
 	ru->magic = 0;
 	free(ru);
 }
@@ -176,7 +178,7 @@ runner_on_end(void *arg, struct process *p, const struct process_end *end)
 		wait_again(r, ru);
 	} else {
 		sweep_orphans(r->sup->sweep);
-		exits_add(r->sup->exits, &e);
+		exits_add_take(r->sup->exits, TAKE_PTR(ru->end), &e);
 		sweep_leftovers(r->sup->sweep, e.run_id);
 	}
 	answer_killers(ru, end);
@@ -200,6 +202,11 @@ runner_new(struct runners *r)
 	ru->magic = RUNNER_MAGIC;
 	ru->owner = r;
 	STAILQ_INIT(&ru->killers);
+	ru->end = exits_reserve();
+	if (ru->end == NULL) {
+		runner_free(ru);
+		return NULL;
+	}
 	return ru;
 }
 
@@ -338,13 +345,16 @@ static void
 tell_failure(struct runners *r, const struct pump_turn *p, int err)
 {
 	struct run_exit e = { .shard = p->req->shard, .attempt = p->req->attempt };
+	struct exit_entry *room = exits_reserve();
 
+	(void)slots_note_failure(&r->sup->slots, clock_mono());
+	if (room == NULL)
+		return; /* it asks again at its re-check */
 	memcpy(e.spawn_id, p->id.spawn_id, sizeof(e.spawn_id));
 	memcpy(e.run_id, p->req->run_id, sizeof(e.run_id));
 	memcpy(e.project_id, p->req->project_id, sizeof(e.project_id));
 	(void)snprintf(e.end.error, sizeof(e.end.error), "%s", err_text(err));
-	(void)slots_note_failure(&r->sup->slots, clock_mono());
-	exits_add(r->sup->exits, &e);
+	exits_add_take(r->sup->exits, room, &e);
 }
 
 void

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd/anvild/child.h"
+#include "cmd/anvild/history.h"
 #include "cmd/anvild/notify.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/spawn.h"
@@ -17,14 +18,77 @@
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
 
+/* ---- whether the store takes what is written ---- */
+
+static void
+is_written(void *arg)
+{
+	struct supervisor *s = arg;
+
+	s->storage_failed = 0;
+}
+
+static void
+is_not_written(void *arg)
+{
+	struct supervisor *s = arg;
+
+	s->storage_failed = 1;
+}
+
+/* Without memory it is what it was. */
+void
+sup_watch_write(struct supervisor *s, struct turn *t)
+{
+	(void)turn_after_commit(t, is_written, s, is_not_written);
+}
+
+struct watched {
+	struct supervisor *sup;
+	int (*fn)(void *arg, struct turn *t);
+	void *arg;
+};
+
+static int
+watched_turn(void *arg, struct turn *t)
+{
+	const struct watched *w = arg;
+	int r = w->fn(w->arg, t);
+
+	if (r == 0)
+		sup_watch_write(w->sup, t);
+	return r;
+}
+
 int
 sup_write(struct supervisor *s, int (*fn)(void *arg, struct turn *t), void *arg)
 {
-	int r = actor_turn(s->actor, 1, fn, arg);
+	struct watched w = { s, fn, arg };
+	int r = actor_turn(s->actor, 1, watched_turn, &w);
 
-	s->storage_failed = r == E_STORAGE || r == E_FULL || r == E_CORRUPT;
+	if (r == E_STORAGE || r == E_FULL || r == E_CORRUPT)
+		s->storage_failed = 1;
 	return r;
 }
+
+static int
+back_turn(void *arg, struct turn *t)
+{
+	static const struct history_entry back = { "supervisor", "recovered", 0, -1, NULL,
+		"its store takes writes again" };
+
+	(void)arg;
+	return history_add(t, &back);
+}
+
+void
+sup_try_store(struct supervisor *s)
+{
+	if (s->storage_failed)
+		(void)sup_write(s, back_turn, NULL);
+}
+
+/* ---- what children are given ---- */
 
 char *
 sup_program(const struct supervisor *s, const char *name)

@@ -79,8 +79,13 @@ extern const struct store_desc supervisor_store;
 /* The statement, ready for stmt_bind(). */
 struct stmt *sup_stmt(struct turn *t, enum supervisor_stmt which);
 
-/* A write turn of the supervisor's own; notes whether the store takes it. */
+/* A write turn of the supervisor's own.  0 promises nothing yet: what is on disk, and what was
+ * lost after all, is said to effects of the turn (turn_after_commit). */
 int sup_write(struct supervisor *s, int (*fn)(void *arg, struct turn *t), void *arg);
+/* In a write turn: notes, when that is known, whether the store has taken it. */
+void sup_watch_write(struct supervisor *s, struct turn *t);
+/* When it did not the last time: tries it with a line of the history, which says so. */
+void sup_try_store(struct supervisor *s);
 
 /* JSON of descriptor 3 for a child; ${keys} NULL: none.  A descriptor, or -1. */
 int sup_start_fd(const struct supervisor *s, const struct vault_keys *keys);

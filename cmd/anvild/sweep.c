@@ -325,6 +325,7 @@ on_disk(void *arg)
 	struct sweep *w = arg;
 
 	sweep_disk(w);
+	sup_try_store(w->sup);
 	sweep_orphans(w);
 	(void)actor_timer_set(w->disk, SWEEP_DISK_MS);
 }

@@ -100,7 +100,7 @@ inline record_end(r)
 
 /* = cmd/anvild/runners.c: runner_on_end answer_killers
  * = cmd/anvild/process.c: on_pidfd
- * = cmd/anvild/exits.c: exits_add */
+ * = cmd/anvild/exits.c: exits_add_take */
 inline reap(r)
 {
 	rw[r].exits = rw[r].exits | (1 << rw[r].by_run);

@@ -74,6 +74,10 @@ for what in full io; do
 	all_well
 done
 
+healthz() {
+	curl -sS -m 5 "http://127.0.0.1:$PORT/healthz"
+}
+
 # The supervisor cannot record a process: none is made, and nobody is to blame.
 for what in full io; do
 	fault "supervisor $what"
@@ -81,6 +85,7 @@ for what in full io; do
 	attempt "${on[1]}"
 	expect "${#accepted[@]}" 2 "runs accepted meanwhile"
 	is_status "${accepted[0]}" queued
+	wait_for 10 "healthz | jq -e '.reasons | index(\"storage_unavailable\")' >/dev/null"
 	all_well
 done
 expect "$(grep -ac '"event":"run_dispatch_failed"' "$LOG")" 0 "dispatch failures"

@@ -8,8 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/anvild/errand.h"
 #include "cmd/anvild/exits.h"
 #include "cmd/anvild/runners.h"
+#include "cmd/anvild/serves.h"
+#include "cmd/anvild/spawn.h"
 #include "cmd/anvild/startup.h"
 #include "cmd/anvild/supervisor.h"
 #include "cmd/anvild/sweep.h"
@@ -25,6 +28,9 @@
 #define PRJ   "prj_0000000000000000000001"
 #define SPAWN "11111111111111111111111111111111"
 
+#define SERVE_SPAWN "dddddddddddddddddddddddddddddddd"
+#define ROWS_SIZE   256
+
 struct fix {
 	struct supervisor sup;
 	struct config config;
@@ -34,6 +40,24 @@ struct fix {
 };
 
 static const struct actor_desc desc = { .role = ROLE_SUPERVISOR, .store = &supervisor_store };
+
+static void
+fork_one(struct fix *f)
+{
+	f->pid = fork();
+	assert_true(f->pid >= 0);
+	while (f->pid == 0)
+		(void)pause();
+	f->birth.pid = f->pid;
+	assert_int_equal(io_proc_start_time(f->pid, &f->birth.start_ticks), 0);
+}
+
+static void
+end_it(const struct fix *f)
+{
+	(void)kill(f->pid, SIGKILL);
+	(void)waitpid(f->pid, NULL, 0);
+}
 
 static int
 setup(void **state)
@@ -57,13 +81,11 @@ setup(void **state)
 	f->sup.runners = runners_new(&f->sup);
 	f->sup.exits = exits_new(&f->sup);
 	f->sup.sweep = sweep_new(&f->sup);
+	f->sup.serves = serves_new(&f->sup);
+	f->sup.checks = errand_new(&f->sup, "check");
+	f->sup.copies = errand_new(&f->sup, "copy");
 	slots_init(&f->sup.slots, 1);
-	f->pid = fork();
-	assert_true(f->pid >= 0);
-	while (f->pid == 0)
-		(void)pause();
-	f->birth.pid = f->pid;
-	assert_int_equal(io_proc_start_time(f->pid, &f->birth.start_ticks), 0);
+	fork_one(f);
 	*state = f;
 	return 0;
 }
@@ -73,9 +95,11 @@ teardown(void **state)
 {
 	struct fix *f = *state;
 
-	(void)kill(f->pid, SIGKILL);
-	(void)waitpid(f->pid, NULL, 0);
+	end_it(f);
 	runners_free(f->sup.runners);
+	serves_free(f->sup.serves);
+	errand_free(f->sup.checks);
+	errand_free(f->sup.copies);
 	exits_free(f->sup.exits);
 	sweep_free(f->sup.sweep);
 	slots_done(&f->sup.slots);
@@ -111,9 +135,12 @@ descriptors_back(struct rlimit was)
 static void
 on_end(void *arg, struct process *p, const struct process_end *end)
 {
-	(void)arg;
+	int *ended = arg;
+
 	(void)p;
 	(void)end;
+	if (ended != NULL)
+		*ended = 1;
 }
 
 static int
@@ -170,12 +197,35 @@ static int
 insert_serve_turn(void *arg, struct turn *t)
 {
 	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_PROCESS_ADD);
-	int r = stmt_bind(st, "ssssnnniisi", "dddddddddddddddddddddddddddddddd", "serve",
-	    "run/run_0000000000000000000009", "run_0000000000000000000009", (int64_t)4711,
-	    (int64_t)1, "00000000-0000-0000-0000-000000000000", (int64_t)1);
+	int r = stmt_bind(st, "ssssnnniisi", SERVE_SPAWN, "serve", "run/" RUN, RUN,
+	    (int64_t)4711, (int64_t)1, "00000000-0000-0000-0000-000000000000", (int64_t)1);
 
 	(void)arg;
 	return r < 0 ? r : stmt_run(st);
+}
+
+/* Spawn ids of the rows, in their order, each with a space behind it. */
+static int
+rows_turn(void *arg, struct turn *t)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_PROCESS_LIST);
+	char *out = arg;
+	int r;
+
+	*out = '\0';
+	while ((r = stmt_step(st)) == 1)
+		(void)snprintf(
+		    out + strlen(out), ROWS_SIZE - strlen(out), "%s ", stmt_text(st, 0));
+	return r;
+}
+
+static void
+expect_rows(struct fix *f, const char *rows)
+{
+	char got[ROWS_SIZE];
+
+	assert_int_equal(actor_turn(f->sup.actor, 0, rows_turn, got), 0);
+	assert_string_equal(got, rows);
 }
 
 static void
@@ -242,6 +292,123 @@ a_full_disk_keeps_nobody_from_starting(void **state)
 	assert_non_null(runners_find(f->sup.runners, RUN));
 }
 
+/* ---- a store that takes no writes ---- */
+
+struct start {
+	struct fix *f;
+	struct process *process;
+	int ended;
+};
+
+/* A runner that has nothing to do. */
+static int
+start_turn(void *arg, struct turn *t)
+{
+	struct start *start = arg;
+	CLEANUP(io_closep) int fd = spawn_memfd("{}", 2);
+	const struct process_owner owner = { on_end, &start->ended };
+	const struct process_id id = { .kind = PROCESS_RUNNER,
+		.spawn_id = SPAWN,
+		.address = "run/" RUN,
+		.run_id = RUN,
+		.project_id = PRJ };
+	const struct spawn_desc d = {
+		.program = "/bin/true", .argv = { "true" }, .start_fd = fd, .lifeline_fd = -1
+	};
+
+	return process_start(&start->f->sup, t, &id, &d, &owner, &start->process);
+}
+
+/* Else the next supervisor would take the socket of the runner away. */
+static void
+a_row_that_a_server_left_goes_when_its_run_is_executed(void **state)
+{
+	struct fix *f = *state;
+	struct start start = { .f = f };
+
+	assert_int_equal(sup_write(&f->sup, insert_serve_turn, NULL), 0);
+	assert_int_equal(actor_commit_now(f->sup.actor), 0);
+	expect_rows(f, SERVE_SPAWN " ");
+	assert_int_equal(sup_write(&f->sup, start_turn, &start), 0);
+	assert_int_equal(actor_commit_now(f->sup.actor), 0);
+	expect_rows(f, SPAWN " ");
+	while (!start.ended)
+		actor_step(f->sup.actor);
+}
+
+static void
+a_write_counts_as_taken_when_it_is_on_disk(void **state)
+{
+	struct fix *f = *state;
+	struct start start = { .f = f };
+
+	store_fault_arm(STORE_FAULT_FULL, 0);
+	assert_int_equal(sup_write(&f->sup, insert_turn, f), 0);
+	assert_int_equal(f->sup.storage_failed, 0);
+	assert_true(actor_commit_now(f->sup.actor) < 0);
+	assert_int_equal(f->sup.storage_failed, 1);
+	sup_try_store(&f->sup);
+	assert_true(actor_commit_now(f->sup.actor) < 0);
+	assert_int_equal(f->sup.storage_failed, 1);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	sup_try_store(&f->sup);
+	assert_int_equal(f->sup.storage_failed, 1);
+	assert_int_equal(actor_commit_now(f->sup.actor), 0);
+	assert_int_equal(f->sup.storage_failed, 0);
+
+	/* A turn of somebody else's message, in which a process is recorded. */
+	store_fault_arm(STORE_FAULT_FULL, 0);
+	assert_int_equal(actor_turn(f->sup.actor, 1, start_turn, &start), 0);
+	(void)actor_commit_now(
+	    f->sup.actor); /* unless the fork took so long that it was tried */
+	assert_int_equal(f->sup.storage_failed, 1);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	while (!start.ended)
+		actor_step(f->sup.actor);
+	expect_rows(f, "");
+}
+
+/* ---- no memory ---- */
+
+static int
+has_rows(struct fix *f)
+{
+	char got[ROWS_SIZE];
+
+	assert_int_equal(actor_turn(f->sup.actor, 0, rows_turn, got), 0);
+	return got[0] != '\0';
+}
+
+static void
+no_end_is_forgotten_for_want_of_memory(void **state)
+{
+	struct fix *f = *state;
+	char why[STARTUP_WHY_SIZE] = "";
+	int hit = 1, nhits = 0;
+
+	f->sup.stopping = 0;
+	for (long n = 0; hit; n++) {
+		assert_int_equal(sup_write(&f->sup, insert_turn, f), 0);
+		assert_int_equal(startup_recover(&f->sup, why), 0);
+		assert_int_equal(runners_count(f->sup.runners), 1);
+		end_it(f);
+		mem_fault_arm(n);
+		while (runners_count(f->sup.runners) != 0)
+			actor_step(f->sup.actor);
+		(void)actor_commit_now(f->sup.actor);
+		hit = mem_fault_hit();
+		mem_fault_arm(-1);
+		nhits += hit;
+		assert_non_null(exits_find(f->sup.exits, SPAWN));
+		while (has_rows(f))
+			actor_step(f->sup.actor);
+		exits_free(f->sup.exits);
+		f->sup.exits = exits_new(&f->sup);
+		fork_one(f);
+	}
+	assert_true(nhits > 0);
+}
+
 int
 main(void)
 {
@@ -251,6 +418,9 @@ main(void)
 		TEST(a_live_run_that_cannot_be_adopted_stops_the_start_and_is_named),
 		TEST(a_run_of_before_a_reboot_is_gone_whoever_has_its_pid),
 		TEST(a_full_disk_keeps_nobody_from_starting),
+		TEST(a_row_that_a_server_left_goes_when_its_run_is_executed),
+		TEST(a_write_counts_as_taken_when_it_is_on_disk),
+		TEST(no_end_is_forgotten_for_want_of_memory),
 	};
 
 	log_set_level(LOG_LEVEL_ERROR);
