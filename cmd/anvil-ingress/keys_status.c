@@ -26,8 +26,9 @@ struct job {
 	struct mono_time until;
 	struct key_version *versions; /* Ascending, once all is known. */
 	size_t nversions, cap;
-	size_t nlooks; /* Shards that have not been heard to the end. */
-	int64_t silent;
+	size_t nlooks;   /* Shards that have not been heard to the end. */
+	int64_t *silent; /* Those that will not be.            */
+	size_t nsilent;
 	uint64_t moves; /* Of the edge, when it began.         */
 	int moving;     /* Projects were between two shards.   */
 	int64_t closed; /* Secrets that do not open.           */
@@ -129,7 +130,10 @@ sum_up(const struct job *j, struct ingress_keys_status_status *ret)
 	ret->resealed = reseal_count(j->in->reseal);
 	ret->resealing = j->old > 0;
 	ret->failed = j->closed;
-	ret->shards_silent = j->silent;
+	ret->silent_shards = j->silent;
+	ret->nsilent_shards = j->nsilent;
+	ret->has_silent_shards = 1;
+	ret->shards_silent = (int64_t)j->nsilent;
 	/* A project that changed its shard meanwhile may have been met by none of the two. */
 	if (j->moving || j->moves != j->in->moves)
 		ret->shards_silent = max_i64(ret->shards_silent, 1);
@@ -164,7 +168,8 @@ leave(struct look *l, int is_silent)
 {
 	struct job *j = l->job;
 
-	j->silent += is_silent;
+	if (is_silent)
+		j->silent[j->nsilent++] = l->shard;
 	if (--j->nlooks == 0)
 		finish(j);
 }
@@ -231,7 +236,9 @@ ingress_keys_status(struct ingress *in, struct turn *t,
 
 	(void)params;
 	(void)ret;
-	if (looks == NULL || (j->parked = turn_park(t)) == NULL) {
+	if (j != NULL)
+		j->silent = arena_calloc(j->arena, in->nshards, sizeof(*j->silent));
+	if (looks == NULL || j->silent == NULL || (j->parked = turn_park(t)) == NULL) {
 		if (j != NULL)
 			(void)arena_free(j->arena);
 		mem_free(j);

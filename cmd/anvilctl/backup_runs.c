@@ -82,7 +82,7 @@ copy_live(struct backup *b, const char *run_id)
 		return 0;
 	(void)files_remove_tree(part);
 	/* Not there any more, or not yet: its store is made after its claim. */
-	if (backup_is_away(b, r) || r == E_NOENT)
+	if (backup_is_away(b, r) || r == E_NOENT || r == E_BUSY)
 		return 1;
 	if (r == E_EXISTS)
 		(void)ctl_fail("%s: %s", address, why);
@@ -132,8 +132,15 @@ start_copier(struct backup *b, const struct rest *rest)
 		params.run_ids = rest->ids;
 		params.nrun_ids = rest->n;
 	}
-	client_forget(b->ctl->client);
-	r = CTL_CALL(b->ctl, "supervisor", supervisor_copy_runs, &params, &res);
+	do {
+		client_forget(b->ctl->client);
+		r = CTL_CALL(b->ctl, "supervisor", supervisor_copy_runs, &params, &res);
+		if (r != 0 || res.kind != SUPERVISOR_COPY_RUNS_BUSY)
+			break;
+		/* Of a backup that was killed; its process goes on. */
+		progress_say(&b->progress, "waiting for the end of an earlier copying");
+		client_pause(b->ctl->client, BACKUP_AGAIN_MS);
+	} while (1);
 	if (r == 0 && res.kind == SUPERVISOR_COPY_RUNS_REFUSED)
 		r = ctl_fail("supervisor: %s", res.u.refused.message);
 	return r;

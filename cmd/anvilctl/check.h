@@ -11,6 +11,7 @@
  *	check_compare.c  what they say of each other
  *	check_actors.c   what each actor says of its own store
  *	check_records.c  the records of runs that have ended, against the ledgers
+ *	check_keys.c     secrets, against the keys that there are
  *	check_files.c    folders, mirrors and sockets, and whose they are
  *	check_fix.c      --fix
  *	check_down.c     when anvild does not run
@@ -134,6 +135,7 @@ struct look {
 	struct map *index_runs;       /* run id -> const struct run_row       */
 	struct map *index_projects;   /* id -> const struct index_project_row */
 	struct map *processes_by_run; /* of runners: id -> struct run_process */
+	struct map *mute;             /* addresses that did not answer        */
 	int nshards, has_index;       /* that answered                        */
 	int has_all_shards;           /* nothing is unknown for want of one   */
 	int index_complete, rebuilding;
@@ -144,12 +146,17 @@ struct look {
  * cannot be reached or there is no memory. */
 int look_gather(struct look *l);
 void look_done(struct look *l);
+/* ${a} has answered the last call with ${err}: a finding, and this look asks it no more.  0 or
+ * E_NOMEM. */
+int look_failed(struct look *l, const struct actor_process *a, int err);
 /* Adds what ledgers, index and processes say differently. */
 void look_compare(struct look *l);
 /* Adds what the records of runs say otherwise than the ledgers, and of themselves. */
 void look_records(struct look *l);
 /* Adds files that belong to nobody, and records that are not there. */
 void look_files(struct look *l);
+/* Adds keys that secrets need and that are not there. */
+void look_keys(struct look *l);
 /* Asks each actor of the look for its own store. */
 void look_actors(struct look *l);
 

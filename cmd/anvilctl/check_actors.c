@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cmd/anvilctl/check.h"
-#include "lib/base/err.h"
 
 /* A run may end at any moment. */
 static int
@@ -12,8 +11,9 @@ is_resident(const char *address)
 }
 
 static void
-ask(struct look *l, const char *address)
+ask(struct look *l, const struct actor_process *a)
 {
+	const char *address = a->address;
 	struct actor_check_params params = { .fix = 0 };
 	struct actor_check_result said = { .nproblems = 0 };
 	int r;
@@ -21,10 +21,8 @@ ask(struct look *l, const char *address)
 	l->ctl->deadline_ms = CHECK_DEADLINE_MS;
 	r = CTL_TRY(l->ctl, address, actor_check, &params, &said);
 	l->ctl->deadline_ms = CTL_DEADLINE_MS;
-	if (r < 0 && is_resident(address))
-		finding_add(l->found, "actor_unreachable", address, address,
-		    "cannot be looked at: %s; `anvilctl health` names the cause and the remedy",
-		    err_text(r));
+	if (r < 0 && is_resident(address) && look_failed(l, a, r) < 0)
+		l->found->failed = 1;
 	for (size_t i = 0; r == 0 && i < said.nproblems; i++)
 		finding_add_own(l->found, address, &said.problems[i]);
 	l->found->left_out += (size_t)said.left_out;
@@ -34,5 +32,6 @@ void
 look_actors(struct look *l)
 {
 	for (size_t i = 0; i < l->actors.nactors; i++)
-		ask(l, l->actors.actors[i].address);
+		if (map_get(l->mute, l->actors.actors[i].address) == NULL)
+			ask(l, &l->actors.actors[i]);
 }

@@ -14,6 +14,7 @@
 static const struct check_code codes[] = {
 	/* Between the stores. */
 	{ "actor_unreachable", TAKEOVER_MS, NULL, 0 },
+	{ "store_unusable", 0, NULL, 0 },
 	{ "project_owners", TAKEOVER_MS, NULL, 0 },
 	{ "project_homeless", TAKEOVER_MS, NULL, 0 },
 	{ "index_incomplete", TAKEOVER_MS, "rebuilds the index from the shards", 0 },
@@ -34,6 +35,8 @@ static const struct check_code codes[] = {
 	{ "record_unfinished", MOVING_MS, NULL, 0 },
 	{ "record_of_project", MOVING_MS, NULL, 0 },
 	{ "record_missing", MOVING_MS, NULL, 0 },
+	{ "key_missing", MOVING_MS, NULL, 0 },
+	{ "key_other", MOVING_MS, NULL, 0 },
 	/* Files that belong to nobody. */
 	{ "workspace_left", TAKEOVER_MS, "removes ws, tmp and home of the run", 0 },
 	{ "run_folder_unknown", MOVING_MS,

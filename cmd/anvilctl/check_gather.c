@@ -106,18 +106,25 @@ read_processes(struct look *l)
 	return r;
 }
 
-static void
-not_reached(struct look *l, const char *address, int err)
+/* Who has no store to look into says so at once, and its supervisor knows why. */
+int
+look_failed(struct look *l, const struct actor_process *a, int err)
 {
-	finding_add(l->found, "actor_unreachable", address, address,
-	    "cannot be looked at: %s; `anvilctl health` names the cause and the remedy",
-	    err_text(err));
+	if (a->outage != NULL && l->ctl->reply.reached)
+		finding_add(
+		    l->found, "store_unusable", a->address, a->address, "%s", a->outage);
+	else
+		finding_add(l->found, "actor_unreachable", a->address, a->address,
+		    "cannot be looked at: %s; `anvilctl health` names the cause and the remedy",
+		    err_text(err));
+	return map_set(l->mute, a->address, l);
 }
 
 /* One resident: what it has to tell.  Only the lack of memory is an error. */
 static int
-read_resident(struct look *l, const char *address)
+read_resident(struct look *l, const struct actor_process *a)
 {
+	const char *address = a->address;
 	int r = 0;
 
 	if (strncmp(address, "project/", 8) == 0) {
@@ -128,9 +135,7 @@ read_resident(struct look *l, const char *address)
 		r = read_index(l);
 		l->has_index = r == 0;
 	}
-	if (r < 0 && r != E_NOMEM)
-		not_reached(l, address, r);
-	return r == E_NOMEM ? r : 0;
+	return r < 0 && r != E_NOMEM ? look_failed(l, a, r) : r;
 }
 
 static int
@@ -142,9 +147,10 @@ make_maps(struct look *l)
 	l->index_runs = map_new();
 	l->index_projects = map_new();
 	l->processes_by_run = map_new();
+	l->mute = map_new();
 	return l->arena != NULL && l->ledger_runs != NULL && l->ledger_projects != NULL &&
 		l->index_runs != NULL && l->index_projects != NULL &&
-		l->processes_by_run != NULL
+		l->processes_by_run != NULL && l->mute != NULL
 	    ? 0
 	    : E_NOMEM;
 }
@@ -163,7 +169,7 @@ look_gather(struct look *l)
 	l->has_all_shards = 1;
 	/* Shards come before ingress. */
 	for (size_t i = 0; r == 0 && i < l->actors.nactors; i++)
-		r = read_resident(l, l->actors.actors[i].address);
+		r = read_resident(l, &l->actors.actors[i]);
 	if (r == 0)
 		r = read_processes(l);
 	if (r < 0)
@@ -179,5 +185,6 @@ look_done(struct look *l)
 	(void)map_free(l->index_runs);
 	(void)map_free(l->index_projects);
 	(void)map_free(l->processes_by_run);
+	(void)map_free(l->mute);
 	(void)arena_free(l->arena);
 }

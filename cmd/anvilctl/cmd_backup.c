@@ -26,6 +26,7 @@
 
 #include "cmd/anvilctl/backup.h"
 #include "cmd/anvilctl/commands.h"
+#include "cmd/anvilctl/keys_text.h"
 #include "gen/actor.h"
 #include "gen/ingress.h"
 #include "gen/project.h"
@@ -38,96 +39,7 @@
 #define MOVE_TRIES  10
 #define MOVE_MS     1000
 #define LEDGER_PAGE 500
-
-/* ---- the folder ---- */
-
-static int
-is_empty(void *arg, const char *path, int is_file)
-{
-	(void)arg;
-	(void)path;
-	(void)is_file;
-	return 1;
-}
-
-/* As root, what is made belongs to the actors, who have to write there. */
-static int
-make_folder(const char *path, const struct stat *owner, int *ret_made)
-{
-	struct stat st;
-
-	*ret_made = mkdir(path, 0700) == 0;
-	if (!*ret_made && errno != EEXIST)
-		return ctl_fail("%s: %s", path, strerror(errno));
-	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-		return ctl_fail("%s is no folder", path);
-	if (files_walk(path, 1, is_empty, NULL) != 0)
-		return ctl_fail("%s is not empty: a backup gets a folder of its own", path);
-	if ((geteuid() == 0 && chown(path, owner->st_uid, owner->st_gid) < 0) ||
-	    chmod(path, 0700) < 0)
-		return ctl_fail("%s: %s", path, strerror(errno));
-	return 0;
-}
-
-/* Beneath any of these it would spoil what is there, or go away with it. */
-static const struct {
-	const char *name, *what;
-} places[] = { { MANIFEST_NAME, "the backup" }, { "supervisor.db", "the data of anvil" },
-	{ "supervisor.sock", "the runtime directory of anvil" } };
-
-static int
-lies_apart(const char *dir)
-{
-	CLEANUP_FREE char *above = mem_strdup(dir);
-	char *slash;
-
-	if (above == NULL)
-		return ctl_fail_nomem();
-	while ((slash = strrchr(above, '/')) != NULL && slash != above) {
-		*slash = '\0';
-		for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-			CLEANUP_FREE char *file = mem_format("%s/%s", above, places[i].name);
-
-			if (file == NULL)
-				return ctl_fail_nomem();
-			if (access(file, F_OK) == 0)
-				return ctl_fail(
-				    "%s lies within %s in %s: choose a folder elsewhere", dir,
-				    places[i].what, above);
-		}
-	}
-	return 0;
-}
-
-static int
-open_folder(struct backup *b, const char *dir)
-{
-	CLEANUP_FREE char *runs = NULL;
-	struct stat owner;
-	int r = ctl_find(b->ctl), made;
-
-	if (r == 0 && fstat(b->ctl->dirfd, &owner) < 0)
-		r = ctl_fail("%s: %s", b->ctl->runtime_dir, strerror(errno));
-	if (r == 0)
-		r = make_folder(dir, &owner, &b->made);
-	if (r != 0)
-		return r;
-	b->dir = realpath(dir, NULL);
-	runs = b->dir != NULL ? mem_format("%s/runs", b->dir) : NULL;
-	if (runs == NULL)
-		return ctl_fail("%s: %s", dir, strerror(errno));
-	r = lies_apart(b->dir);
-	if (r == 0)
-		r = make_folder(runs, &owner, &made);
-	if (r == 0)
-		r = ctl_open(b->ctl);
-	if (r != 0)
-		return r;
-	b->dirfd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return b->dirfd >= 0 ? 0
-			     : ctl_fail("%s cannot be reached by the user of anvild: %s",
-				   b->dir, strerror(errno));
-}
+#define STATUS_MAX  65536
 
 /* ---- one actor ---- */
 
@@ -145,6 +57,8 @@ backup_ask(struct backup *b, const char *address, const char *folder, const char
 	b->ctl->deadline_ms = deadline_ms;
 	if (r < 0 || res.kind == ACTOR_BACKUP_OK)
 		return r;
+	if (res.kind == ACTOR_BACKUP_BUSY)
+		return E_BUSY;
 	*ret_why = res.u.refused.message;
 	return E_EXISTS;
 }
@@ -179,7 +93,10 @@ copy_actor(struct backup *b, const char *address)
 			return ctl_fail("%s/%s: %s", b->dir, name, strerror(errno));
 		progress_say(&b->progress, "copying the store of %s", address);
 		r = backup_ask(b, address, b->dir, &why);
-		if (!backup_is_away(b, r))
+		/* A copy that somebody has given up goes on to its end. */
+		if (r == E_BUSY)
+			until = mono_add_ms(clock_mono(), BACKUP_AWAY_MS);
+		else if (!backup_is_away(b, r))
 			break;
 		client_pause(b->ctl->client, BACKUP_AGAIN_MS);
 	} while (mono_diff_us(clock_mono(), until) > 0);
@@ -189,24 +106,93 @@ copy_actor(struct backup *b, const char *address)
 	return ctl_explain(b->ctl, address, r);
 }
 
+/* ---- that all of them can be copied ---- */
+
+/* Somebody has stopped the process, or it is in the hands of a debugger. */
+static int
+is_stopped(const struct actor_process *a)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%lld/status", (long long)a->pid);
+	if (!a->has_pid || io_read_file(AT_FDCWD, path, STATUS_MAX, &text) < 0 ||
+	    buf_cstr(&text) == NULL)
+		return 0;
+	return strstr(buf_cstr(&text), "\nState:\tT") != NULL ||
+	    strstr(buf_cstr(&text), "\nState:\tt") != NULL;
+}
+
+static int
+say_silent(struct backup *b, const struct actor_process *a, int err)
+{
+	static const char *const whole = "cannot be copied, and a backup has all stores or is "
+					 "none";
+
+	if (a->outage != NULL)
+		return ctl_fail("%s %s: %s", a->address, whole, a->outage);
+	if (is_stopped(a))
+		return ctl_fail("%s %s: its process %lld is stopped; `kill -CONT %lld` lets it "
+				"go on",
+		    a->address, whole, (long long)a->pid, (long long)a->pid);
+	if (a->state == ACTOR_STATE_FAILING && a->last_exit != NULL)
+		return ctl_fail("%s %s: it is failing (%s); `anvilctl history` tells more",
+		    a->address, whole, a->last_exit->reason);
+	(void)ctl_fail("%s %s:", a->address, whole);
+	return ctl_explain(b->ctl, a->address, err);
+}
+
+static int
+look_at(struct backup *b, const struct actor_process *a)
+{
+	struct mono_time until = mono_add_ms(clock_mono(), BACKUP_AWAY_MS);
+	const struct actor_info_params params = { 0 };
+	struct actor_info_result info;
+	int64_t deadline_ms = b->ctl->deadline_ms;
+	int r;
+
+	if (a->outage != NULL || is_stopped(a))
+		return say_silent(b, a, E_STORAGE);
+	b->ctl->deadline_ms = BACKUP_LOOK_MS;
+	do {
+		info = (struct actor_info_result) { 0 };
+		r = CTL_TRY(b->ctl, a->address, actor_info, &params, &info);
+		if (!backup_is_away(b, r) || a->state == ACTOR_STATE_FAILING)
+			break;
+		progress_say(&b->progress, "waiting for %s", a->address);
+		client_pause(b->ctl->client, BACKUP_AGAIN_MS);
+	} while (mono_diff_us(clock_mono(), until) > 0);
+	b->ctl->deadline_ms = deadline_ms;
+	progress_end(&b->progress);
+	return r == 0 ? 0 : say_silent(b, a, r);
+}
+
+/* What is known to be out makes nobody wait for the copies of the others. */
+static int
+look_at_all(struct backup *b)
+{
+	const struct supervisor_list_params params = { 0 };
+	struct supervisor_list_result res = { 0 };
+	int r = CTL_CALL(b->ctl, "supervisor", supervisor_list, &params, &res);
+
+	for (size_t i = 0; r == 0 && i < res.nactors; i++) {
+		const char *address = res.actors[i].address;
+		int is_shard = strncmp(address, "project/", 8) == 0;
+
+		b->nshards += (size_t)is_shard;
+		if (is_shard || strcmp(address, "ingress") == 0 ||
+		    strcmp(address, "supervisor") == 0)
+			r = look_at(b, &res.actors[i]);
+	}
+	return r == 0 && b->nshards == 0 ? ctl_fail("the supervisor knows of no shard") : r;
+}
+
 /* ---- shards ---- */
 
 static void
 shard_address(size_t n, char out[RPC_ADDRESS_SIZE])
 {
 	(void)snprintf(out, RPC_ADDRESS_SIZE, "project/%zu", n);
-}
-
-static int
-count_shards(struct backup *b)
-{
-	const struct supervisor_list_params params = { 0 };
-	struct supervisor_list_result res = { 0 };
-	int r = CTL_CALL(b->ctl, "supervisor", supervisor_list, &params, &res);
-
-	for (size_t i = 0; r == 0 && i < res.nactors; i++)
-		b->nshards += strncmp(res.actors[i].address, "project/", 8) == 0;
-	return r == 0 && b->nshards == 0 ? ctl_fail("the supervisor knows of no shard") : r;
 }
 
 /* Adds what is being moved or has been: it changes with every step of a move.  *ret_next NULL:
@@ -292,31 +278,54 @@ copy_shards(struct backup *b)
 
 /* ---- keys ---- */
 
-/* Before the shards are copied and after: secrets may be sealed anew meanwhile. */
 static int
-note_keys(struct backup *b)
+add_keys(struct manifest *m, const struct ingress_keys_status_status *s)
 {
-	const struct ingress_keys_status_params params = { 0 };
-	struct ingress_keys_status_result res = { .kind = 0 };
-	struct manifest *m = b->manifest;
-	int r;
-
-	client_forget(b->ctl->client);
-	r = CTL_CALL(b->ctl, "ingress", ingress_keys_status, &params, &res);
-	for (size_t i = 0; r == 0 && i < res.u.status.nversions; i++) {
-		const struct key_version *v = &res.u.status.versions[i];
+	for (size_t i = 0; i < s->nversions; i++) {
+		const struct key_version *v = &s->versions[i];
 		size_t k = 0;
 
 		while (k < m->nkeys && m->keys[k] != v->version)
 			k++;
 		if (v->secrets > 0 && k == m->nkeys && manifest_add_key(m, v->version) < 0)
-			r = ctl_fail_nomem();
+			return ctl_fail_nomem();
 	}
-	if (r == 0 && res.u.status.shards_silent > 0)
-		r = ctl_fail("a shard does not answer, and so can neither be copied nor tell "
-			     "which keys its secrets need; `anvilctl health` names it, with "
-			     "the cause and the remedy");
-	return r;
+	return 0;
+}
+
+static int
+say_unknown_keys(const struct ingress_keys_status_status *s)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+	keys_silent(s, &text);
+	return buf_cstr(&text) != NULL
+	    ? ctl_fail("it is not known which keys all secrets need: %s", buf_cstr(&text))
+	    : ctl_fail_nomem();
+}
+
+/* Before the shards are copied and after: secrets may be sealed anew meanwhile.  A shard may be
+ * restarted now, or a project between two of them. */
+static int
+note_keys(struct backup *b)
+{
+	struct mono_time until = mono_add_ms(clock_mono(), BACKUP_AWAY_MS);
+	const struct ingress_keys_status_params params = { 0 };
+
+	for (;;) {
+		struct ingress_keys_status_result res = { .kind = 0 };
+		int r;
+
+		client_forget(b->ctl->client);
+		r = CTL_CALL(b->ctl, "ingress", ingress_keys_status, &params, &res);
+		if (r == 0)
+			r = add_keys(b->manifest, &res.u.status);
+		if (r != 0 || res.u.status.shards_silent == 0)
+			return r;
+		if (mono_diff_us(clock_mono(), until) <= 0)
+			return say_unknown_keys(&res.u.status);
+		client_pause(b->ctl->client, BACKUP_AGAIN_MS);
+	}
 }
 
 /* ---- the manifest ---- */
@@ -404,26 +413,13 @@ print_result(const struct backup *b)
 	return CTL_OK;
 }
 
-/* What was begun and has nothing in it yet goes again. */
-static void
-give_up(const struct backup *b)
-{
-	CLEANUP_FREE char *runs = mem_format("%s/runs", b->dir);
-
-	if (runs != NULL)
-		(void)rmdir(runs);
-	if ((b->made ? rmdir(b->dir) : files_walk(b->dir, 1, is_empty, NULL)) != 0)
-		(void)ctl_fail(
-		    "%s has no %s and so is no backup: remove it", b->dir, MANIFEST_NAME);
-}
-
 static int
 make(struct backup *b, const char *dir)
 {
-	int r = open_folder(b, dir);
+	int r = backup_enter(b, dir);
 
 	if (r == 0)
-		r = count_shards(b);
+		r = look_at_all(b);
 	if (r == 0)
 		r = note_keys(b);
 	if (r == 0)
@@ -442,14 +438,18 @@ make(struct backup *b, const char *dir)
 		r = finish(b);
 	progress_end(&b->progress);
 	if (r != 0 && b->dir != NULL)
-		give_up(b);
+		backup_give_up(b);
 	return r;
 }
 
 static int
 backup_run(struct ctl *ctl, const struct args *args)
 {
-	struct backup b = { .ctl = ctl, .dirfd = -1, .manifest = manifest_new() };
+	struct backup b = { .ctl = ctl,
+		.dirfd = -1,
+		.lock = -1,
+		.sweeper_fd = -1,
+		.manifest = manifest_new() };
 	int r;
 
 	if (b.manifest == NULL)
@@ -459,8 +459,7 @@ backup_run(struct ctl *ctl, const struct args *args)
 	r = make(&b, args->words[0]);
 	if (r == 0)
 		r = print_result(&b);
-	io_close(&b.dirfd);
-	free(b.dir);
+	backup_leave(&b);
 	(void)manifest_free(b.manifest);
 	return r;
 }
@@ -477,7 +476,11 @@ const struct command command_backup = {
 	    "Two things are not in it.  The keys file (keys_file), so that whoever finds the\n"
 	    "backup finds no secret: keep a copy of it in another place, and a new one after each\n"
 	    "`anvilctl keys rotate`.  And the configuration.  Mirrors of repositories are left out\n"
-	    "too; they are fetched again.",
+	    "too; they are fetched again.\n"
+	    "\n"
+	    "A backup has every store or is none: when one is damaged, or its actor stopped, it\n"
+	    "is refused with the cause and the remedy, and what was copied goes again.  One is\n"
+	    "made at a time; a second one waits.",
 	.min_words = 1,
 	.max_words = 1,
 	.run = backup_run,

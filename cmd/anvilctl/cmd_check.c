@@ -38,6 +38,7 @@ look_once(struct ctl *ctl, struct findings *f, const struct records *records)
 		look_compare(&l);
 		look_records(&l);
 		look_files(&l);
+		look_keys(&l);
 		look_actors(&l);
 	}
 	look_done(&l);

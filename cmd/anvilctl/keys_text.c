@@ -32,11 +32,58 @@ add_progress(const struct ingress_keys_status_status *s, struct buf *out)
 	else
 		(void)buf_add_str(out, "nothing that is known of is left to be sealed anew");
 	(void)buf_printf(out, "; %lld done since ingress began\n", (long long)s->resealed);
-	if (s->shards_silent > 0)
-		(void)buf_printf(out,
-		    "%lld %s did not answer; their secrets are not counted here, so "
-		    "keep every version\n",
-		    (long long)s->shards_silent, s->shards_silent == 1 ? "shard" : "shards");
+	if (s->shards_silent == 0)
+		return;
+	keys_silent(s, out);
+	(void)buf_printf(out, "; %s secrets are not counted here, so keep every version\n",
+	    s->nsilent_shards == 1      ? "its"
+		: s->nsilent_shards > 1 ? "their"
+					: "some");
+}
+
+void
+keys_silent(const struct ingress_keys_status_status *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->nsilent_shards; i++)
+		(void)buf_printf(out, "%sproject/%lld",
+		    i == 0                          ? ""
+			: i + 1 < s->nsilent_shards ? ", "
+						    : " and ",
+		    (long long)s->silent_shards[i]);
+	(void)buf_add_str(out,
+	    s->nsilent_shards > 0 ? " did not answer (`anvilctl health` may tell why)"
+				  : "a project was between two shards");
+}
+
+void
+keys_missing(const struct key_version *v, struct buf *out)
+{
+	(void)buf_printf(out, "version %lld is not in the keys file: %lld %s",
+	    (long long)v->version, (long long)v->secrets, secrets(v->secrets));
+	add_projects(v, out);
+	(void)buf_add_str(out,
+	    " cannot be opened; put that key back and restart anvild, or set those "
+	    "tokens and rotate those webhooks");
+}
+
+int64_t
+keys_nother(const struct ingress_keys_status_status *s)
+{
+	int64_t n = s->failed;
+
+	for (size_t i = 0; i < s->nversions; i++)
+		if (!s->versions[i].present)
+			n -= s->versions[i].secrets;
+	return n;
+}
+
+void
+keys_other(int64_t n, struct buf *out)
+{
+	(void)buf_printf(out,
+	    "%lld %s cannot be opened with the key of their version, which is another than "
+	    "they were sealed with; put the former keys back and restart anvild",
+	    (long long)n, secrets(n));
 }
 
 static void
@@ -46,12 +93,8 @@ add_version(
 	long long version = v->version, n = v->secrets;
 
 	if (!v->present) {
-		(void)buf_printf(out, "version %lld is not in the keys file: %lld %s", version,
-		    n, secrets(n));
-		add_projects(v, out);
-		(void)buf_add_str(out,
-		    " cannot be opened; put that key back and restart anvild, or set those "
-		    "tokens and rotate those webhooks\n");
+		keys_missing(v, out);
+		(void)buf_add_str(out, "\n");
 	} else if (v->version == s->current) {
 		return;
 	} else if (n > 0) {
@@ -70,21 +113,17 @@ add_version(
 int
 keys_text(const struct ingress_keys_status_status *s, struct buf *out)
 {
-	int64_t broken = s->failed;
+	int64_t nother = keys_nother(s);
 
 	if (!s->has_current)
 		(void)buf_add_str(
 		    out, "ingress has no usable key: nothing can be sealed or opened\n");
 	add_progress(s, out);
-	for (size_t i = 0; i < s->nversions; i++) {
-		if (!s->versions[i].present)
-			broken -= s->versions[i].secrets;
+	for (size_t i = 0; i < s->nversions; i++)
 		add_version(s, &s->versions[i], out);
+	if (nother > 0) {
+		keys_other(nother, out);
+		(void)buf_add_str(out, "\n");
 	}
-	if (broken > 0)
-		(void)buf_printf(out,
-		    "%lld %s cannot be opened with the key of their version, which is another "
-		    "than they were sealed with; put the former keys back and restart anvild\n",
-		    (long long)broken, secrets(broken));
 	return out->failed ? E_NOMEM : 0;
 }

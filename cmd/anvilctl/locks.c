@@ -36,8 +36,8 @@ holder_of_line(const char *line, const struct stat *st)
 	return pid;
 }
 
-static pid_t
-holder_of(int fd)
+pid_t
+locks_holder(int fd)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT;
 	struct stat st;
@@ -64,7 +64,7 @@ try_lock(int fd, const char *what, struct lock_holder *ret)
 	if (errno != EWOULDBLOCK)
 		return err_from_errno(errno);
 	(void)snprintf(ret->what, sizeof(ret->what), "%s", what);
-	ret->pid = holder_of(fd);
+	ret->pid = locks_holder(fd);
 	return E_LOCKED;
 }
 

@@ -32,5 +32,7 @@ int locks_take(
 int locks_make(struct locks *l, const char *dir, const char *name, uid_t uid, gid_t gid,
     struct lock_holder *ret);
 void locks_release(struct locks *l);
+/* Who has the flock of the file of ${fd}; 0: not known. */
+pid_t locks_holder(int fd);
 
 #endif

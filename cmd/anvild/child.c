@@ -41,7 +41,7 @@ struct child {
 	char last_exit[96];
 	char last_words[LAST_WORDS_MAX]; /* of the newest crash; "": none */
 	int unusable;                    /* it said that its store is     */
-	char outage[LAST_WORDS_MAX];     /* why it cannot serve; "": it does */
+	char outage[ACTOR_OUTAGE_MAX];   /* why it cannot serve; "": it does */
 	int64_t last_exit_ms;
 };
 

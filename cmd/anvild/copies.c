@@ -122,10 +122,12 @@ supervisor_copy_runs(struct supervisor *s, struct turn *t,
 {
 	const char *wrong = actor_backup_refusal(p->folder);
 
-	if (wrong == NULL && errand_is_under_way(s->copies))
-		wrong = "has to wait: the runs are being copied to some folder already";
 	if (wrong == NULL && s->stopping)
 		return turn_fail(t, E_DRAINING, "the supervisor is stopping");
+	if (wrong == NULL && errand_is_under_way(s->copies)) {
+		ret->kind = SUPERVISOR_COPY_RUNS_BUSY;
+		return 0;
+	}
 	if (wrong == NULL) {
 		ret->kind = SUPERVISOR_COPY_RUNS_STARTED;
 		return start(s->copies, t, p);

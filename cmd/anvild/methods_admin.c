@@ -11,6 +11,7 @@
 #include "cmd/anvild/supervisor.h"
 #include "gen/supervisor.h"
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
 
 static struct run_process
 run_process_of(const struct process *p, enum run_mode mode)
@@ -139,7 +140,8 @@ actor_of_child(struct turn *t, const struct child *c, struct actor_process *ret)
 		.started_at = v.started_ms,
 		.uptime_ms = v.pid != 0 ? since(t, v.started_ms) : 0,
 		.restarts = v.restarts,
-		.last_exit = last };
+		.last_exit = last,
+		.outage = child_outage(c) };
 	r = actor_state_parse(v.state, &ret->state);
 	return r;
 }
@@ -156,6 +158,22 @@ actor_of_process(struct turn *t, const struct process *p)
 		.uptime_ms = since(t, process_started_ms(p)) };
 }
 
+static int
+actor_of_supervisor(const struct supervisor *s, struct turn *t, struct actor_process *ret)
+{
+	CLEANUP_FREE char *outage = actor_outage_text(s->actor);
+
+	*ret = (struct actor_process) { .address = "supervisor",
+		.state = s->stopping ? ACTOR_STATE_STOPPING : ACTOR_STATE_UP,
+		.has_pid = 1,
+		.pid = getpid(),
+		.has_started_at = 1,
+		.started_at = s->started_ms,
+		.uptime_ms = since(t, s->started_ms),
+		.outage = outage != NULL ? arena_strdup(t->arena, outage) : NULL };
+	return outage != NULL && ret->outage == NULL ? E_NOMEM : 0;
+}
+
 int
 supervisor_list(struct supervisor *s, struct turn *t, const struct supervisor_list_params *p,
     struct supervisor_list_result *ret)
@@ -164,23 +182,16 @@ supervisor_list(struct supervisor *s, struct turn *t, const struct supervisor_li
 	struct actor_process *rows = arena_calloc(t->arena, cap, sizeof(*rows));
 	const struct process *each;
 	size_t n = 0;
+	int r;
 
 	(void)p;
 	if (rows == NULL)
 		return E_NOMEM;
-	rows[n++] = (struct actor_process) { .address = "supervisor",
-		.state = s->stopping ? ACTOR_STATE_STOPPING : ACTOR_STATE_UP,
-		.has_pid = 1,
-		.pid = getpid(),
-		.has_started_at = 1,
-		.started_at = s->started_ms,
-		.uptime_ms = since(t, s->started_ms) };
-	for (size_t i = 0; i < s->nresidents; i++) {
-		int r = actor_of_child(t, s->residents[i], &rows[n++]);
-
-		if (r < 0)
-			return r;
-	}
+	r = actor_of_supervisor(s, t, &rows[n++]);
+	for (size_t i = 0; r == 0 && i < s->nresidents; i++)
+		r = actor_of_child(t, s->residents[i], &rows[n++]);
+	if (r < 0)
+		return r;
 	for (size_t at = 0; n < cap && (each = runners_next(s->runners, &at)) != NULL;)
 		rows[n++] = actor_of_process(t, each);
 	for (size_t at = 0; n < cap && (each = serves_next(s->serves, &at)) != NULL;)
@@ -237,7 +248,7 @@ supervisor_history(struct supervisor *s, struct turn *t,
 struct health {
 	struct supervisor_health_result *ret;
 	enum health_reason *reasons;
-	const char **notes; /* one for each reason that has more to say */
+	const char **notes; /* each of a reason that has more to say */
 	struct arena *arena;
 	size_t nnotes_max;
 	int stuck;
@@ -261,11 +272,10 @@ note_stuck(void *arg, const struct process *p)
 }
 
 static void
-note_outage(struct health *h, const struct child *c)
+note_outage(struct health *h, const char *address, const char *why)
 {
-	const char *why = child_outage(c);
 	char *text = why != NULL && h->ret->nnotes < h->nnotes_max
-	    ? arena_format(h->arena, "%s cannot serve: %s", child_address(c), why)
+	    ? arena_format(h->arena, "%s cannot serve: %s", address, why)
 	    : NULL;
 
 	if (text != NULL)
@@ -282,12 +292,14 @@ add_reason(struct health *h, int holds, enum health_reason reason)
 static void
 health_reasons(const struct supervisor *s, struct health *h)
 {
+	CLEANUP_FREE char *own = actor_outage_text(s->actor);
 	int failing = 0, down = 0;
 
+	note_outage(h, "supervisor", own);
 	for (size_t i = 0; i < s->nresidents; i++) {
 		failing |= child_is_failing(s->residents[i]);
 		down |= child_state(s->residents[i]) != CH_UP;
-		note_outage(h, s->residents[i]);
+		note_outage(h, child_address(s->residents[i]), child_outage(s->residents[i]));
 	}
 	runners_stuck(s->runners, note_stuck, h);
 	add_reason(h, failing, HEALTH_REASON_ACTOR_FAILING);
@@ -307,7 +319,7 @@ supervisor_health(struct supervisor *s, struct turn *t,
 	struct statvfs vfs;
 
 	(void)p;
-	h.nnotes_max = runners_count(s->runners) + s->nresidents;
+	h.nnotes_max = runners_count(s->runners) + s->nresidents + 1;
 	h.reasons = arena_calloc(t->arena, HEALTH_REASON_COUNT, sizeof(*h.reasons));
 	h.notes = arena_calloc(t->arena, h.nnotes_max, sizeof(*h.notes));
 	if (h.reasons == NULL || h.notes == NULL)

@@ -192,8 +192,10 @@ actor_backup(struct actor *a, struct turn *t, const struct actor_backup_params *
 
 	if (wrong != NULL)
 		return refuse(t, ret, params->folder, wrong);
-	if (a->backup != NULL)
-		return refuse(t, ret, params->folder, "has to wait: another copy is made");
+	if (a->backup != NULL) {
+		ret->kind = ACTOR_BACKUP_BUSY;
+		return 0;
+	}
 	if (a->desc->backup == NULL && a->store_path == NULL)
 		return refuse(t, ret, params->folder, "stays empty: this actor has no store");
 	b = backup_new(a, t, params->folder);

@@ -11,6 +11,7 @@
 #include "lib/base/io.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
+#include "lib/base/utf8.h"
 
 #define LOOK_MS 2000
 #define LOOKS   30 /* until damage is looked at again: it may have been read wrong */
@@ -155,18 +156,39 @@ actor_outage(const struct actor *a)
 	return a->outage != NULL ? a->outage->why : NULL;
 }
 
+/* What somebody has to do. */
+static const char *
+remedy_of(int err)
+{
+	return err == E_CORRUPT
+	    ? "stop anvild and restore this file from a backup (anvilctl restore); what "
+	      "does not need it goes on meanwhile"
+	    : "let the user of anvild write the file and its folder (owner, mode, mount), or "
+	      "see to the disk; it is tried again all the time";
+}
+
+char *
+actor_outage_text(const struct actor *a)
+{
+	char *text = a->outage == NULL
+	    ? NULL
+	    : mem_format("%s; %s", a->outage->why, remedy_of(a->outage->err));
+
+	if (text != NULL)
+		text[utf8_cut(text, strlen(text), ACTOR_OUTAGE_MAX - 1)] = '\0';
+	return text;
+}
+
 static void
 tell(const struct actor *a, int err, const char *why)
 {
 	if (err == E_CORRUPT)
 		log_event(LOG_LEVEL_ERROR, "store_damaged", LOG_STR("file", a->store_path),
-		    LOG_STR("why", why),
-		    LOG_STR("remedy",
-			"stop anvild and restore this file from a backup (anvilctl restore); what "
-			"does not need it goes on meanwhile"));
+		    LOG_STR("why", why), LOG_STR("remedy", remedy_of(err)));
 	else
 		log_event(LOG_LEVEL_ERROR, "store_unavailable", LOG_STR("file", a->store_path),
-		    LOG_STR("errorCode", err_symbol(err)), LOG_STR("why", why));
+		    LOG_STR("errorCode", err_symbol(err)), LOG_STR("why", why),
+		    LOG_STR("remedy", remedy_of(err)));
 }
 
 static void

@@ -293,8 +293,9 @@ static void
 on_supervisor_up(void *arg, struct link *l, struct rpc_peer *peer)
 {
 	struct proc *p = arg;
+	CLEANUP_FREE char *outage = actor_outage_text(p->actor);
 	struct supervisor_ready_params params = { .address = p->actor->address,
-		.outage = actor_outage(p->actor) };
+		.outage = outage != NULL ? outage : actor_outage(p->actor) };
 
 	const struct actor_desc *d = p->actor->desc;
 

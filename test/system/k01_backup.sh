@@ -50,6 +50,16 @@ active=$(trigger "$long")
 wait_for 20 "log_of $active | grep -q begun"
 queued=$(trigger "$long")
 
+# ---- all of it or none ---------------------------------------------------------------
+
+shard=$(ctl ps --json | jq '.[] | select(.address == "project/0") | .pid')
+kill -STOP "$shard"
+expect_exit 1 ctl backup "$T/none"
+expect_in "$(cat "$T/err")" "project/0 cannot be copied" "a shard that is stopped"
+expect_in "$(cat "$T/err")" "process $shard is stopped" "a shard that is stopped"
+[ ! -e "$T/none" ] || fail "something was left behind"
+kill -CONT "$shard"
+
 # ---- the backup, under load ----------------------------------------------------------
 
 load() {
@@ -64,7 +74,17 @@ load() {
 background load
 loading=$HELPER
 wait_for 20 '[ -s "$T/loaded" ]'
-expect_exit 0 ctl backup "$T/bk" --json
+# A second one waits for its turn.
+as_account touch "$RUNTIME/backup.lock"
+exec 8<"$RUNTIME/backup.lock"
+flock 8
+ctl backup "$T/bk" --json >"$T/out" 2>"$T/err" 8<&- &
+backup=$!
+wait_for 10 "grep -q 'another backup is being made (process [0-9]' '$T/err'"
+[ ! -e "$T/bk" ] || fail "a backup that waits has made its folder"
+exec 8<&-
+wait_for 60 "! is_alive $backup"
+wait "$backup" || fail "the backup that waited: $(cat "$T/err")"
 expect "$(jq -r .path "$T/out")" "$T/bk" path
 [ "$(jq .runs "$T/out")" -ge 5 ] || fail "only $(jq .runs "$T/out") runs"
 expect "$(jq .leftOut "$T/out")" 0 "left out"

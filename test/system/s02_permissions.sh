@@ -46,6 +46,14 @@ expect_in "$(cat "$T/err")" "anvilctl health" "an answer of a shard that is out"
 # Nobody waits for it with a project that stands still.
 expect_exit 1 ctl project move "${on[1]}" 0
 expect_in "$(cat "$T/err")" "project/0 is failing" move
+# Nor does anybody who needs it: each is told at once which file, why and what helps.
+expect_exit 1 ctl backup "$T/bk"
+expect_match "$(cat "$T/err")" "project/0 .*project-0.db cannot be written.*owner, mode" backup
+[ ! -e "$T/bk" ] || fail "the backup has left something behind"
+expect_exit 0 ctl keys status
+expect_in "$(cat "$T/out")" "project/0 did not answer" "keys status"
+expect_exit 1 ctl check
+expect_match "$(cat "$T/out")" "store_unusable +project/0 .*project-0.db cannot be written" check
 chmod 0600 "$DATA/project-0.db"
 comes_back
 

@@ -56,6 +56,8 @@ expect_match "$(cat "$T/out")" ' 1  missing +2' "table"
 expect_in "$(cat "$T/out")" "version 1 is not in the keys file: 2 secrets of $old cannot be opened" "status"
 expect_exit 1 ctl keys status --json
 expect "$(jq -c '[.failed, .resealing, .shardsSilent]' "$T/out")" '[2,false,0]' "status --json"
+ANVIL_CHECK_HOLD=0 expect_exit 1 ctl check
+expect_match "$(cat "$T/out")" "key_missing .*version 1 is not in the keys file: 2 secrets.*put that key back" check
 has_failed "$(trigger "$old")" internal_unexpected '*key version 1*'
 
 # Everything else goes on: new secrets, also for that very project.
@@ -73,6 +75,14 @@ expect_exit 0 ctl keys rotate
 wait_for 20 '[ "$(ctl keys status --json | jq -c ".resealing")" = false ]'
 expect "$(state)" "3: !1=1 2=0 3=3" "keys after a rotation"
 expect "$(deliver new two)" 200 "delivery after a rotation"
+stop_all
+
+# Another key under that number is none of it.
+jq '.keys["1"] = .keys["2"]' "$keys" >"$T/other.json"
+cat "$T/other.json" >"$keys"
+start_anvild
+ANVIL_CHECK_HOLD=0 expect_exit 1 ctl check
+expect_match "$(cat "$T/out")" "key_other .*1 secret cannot be opened.*put the former keys back" check
 stop_all
 
 # Put back, the version opens what is under it, which then goes to the current one.

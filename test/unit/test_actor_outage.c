@@ -142,7 +142,7 @@ damage_that_is_met_ends_the_process_and_the_next_one_knows(void **state)
 {
 	struct other o;
 	CLEANUP(buf_done) struct buf kept = BUF_INIT;
-	char mark[128];
+	char mark[128], *text;
 	int64_t n = 0;
 
 	other_init(&o, *state);
@@ -162,6 +162,11 @@ damage_that_is_met_ends_the_process_and_the_next_one_knows(void **state)
 	/* The next one looks first, and waits for other files. */
 	is_out(&o);
 	assert_non_null(strstr(actor_outage(o.a), o.store));
+	text = actor_outage_text(o.a);
+	assert_non_null(text);
+	assert_non_null(strstr(text, o.store));
+	assert_non_null(strstr(text, "anvilctl restore"));
+	free(text);
 	assert_int_equal(io_write_file(AT_FDCWD, o.store, kept.data, kept.len, 0600), 0);
 	other_comes_back(&o);
 	assert_int_equal(access(mark, F_OK), -1);

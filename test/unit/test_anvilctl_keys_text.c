@@ -26,6 +26,7 @@ an_old_version_may_go_when_nothing_is_under_it(void **state)
 {
 	struct key_version v[] = { { .version = 1, .present = 1 },
 		{ .version = 2, .present = 1, .secrets = 9 } };
+	const int64_t silent[] = { 1, 4, 5 };
 	struct ingress_keys_status_status s = {
 		.has_current = 1, .current = 2, .versions = v, .nversions = 2, .resealed = 9
 	};
@@ -36,10 +37,25 @@ an_old_version_may_go_when_nothing_is_under_it(void **state)
 	    "version 1 is not needed any more and may be removed from the keys file\n");
 	/* Nobody knows what a silent shard has. */
 	s.shards_silent = 1;
+	s.silent_shards = silent;
+	s.nsilent_shards = 1;
 	expect(&s,
 	    "nothing that is known of is left to be sealed anew; 9 done since ingress began\n"
-	    "1 shard did not answer; their secrets are not counted here, so keep every "
-	    "version\n");
+	    "project/1 did not answer (`anvilctl health` may tell why); its secrets are not "
+	    "counted here, so keep every version\n");
+	s.shards_silent = 3;
+	s.nsilent_shards = 3;
+	expect(&s,
+	    "nothing that is known of is left to be sealed anew; 9 done since ingress began\n"
+	    "project/1, project/4 and project/5 did not answer (`anvilctl health` may tell "
+	    "why); their secrets are not counted here, so keep every version\n");
+	/* Or what it had has gone to another meanwhile. */
+	s.shards_silent = 1;
+	s.nsilent_shards = 0;
+	expect(&s,
+	    "nothing that is known of is left to be sealed anew; 9 done since ingress began\n"
+	    "a project was between two shards; some secrets are not counted here, so keep "
+	    "every version\n");
 }
 
 static void
