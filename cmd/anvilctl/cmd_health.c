@@ -4,10 +4,13 @@
 #include "cmd/anvilctl/commands.h"
 #include "cmd/anvilctl/ctl.h"
 #include "gen/ingress.h"
+#include "gen/project.h"
 #include "gen/supervisor.h"
+#include "lib/base/err.h"
 #include "lib/wire/wire.h"
 
-#define NOTE_SIZE 160
+#define NOTE_SIZE    512
+#define PROJECTS_MAX 500 /* of a shard; who moves those is told of more */
 
 static void
 print_note(const struct ctl *ctl, const char *note)
@@ -38,37 +41,109 @@ print_health(const struct ctl *ctl, const struct supervisor_health_result *h)
 		ctl_print_tone(ctl, TONE_BAD, health_reason_name(h->reasons[i]));
 		(void)printf("\n");
 	}
-	for (size_t i = 0; i < h->nnotes; i++)
-		print_note(ctl, h->notes[i]);
 }
 
-/* What the edge alone knows; "" when it is well or does not answer, which is told of the actor. */
-static void
-note_of_owners(struct ctl *ctl, char note[NOTE_SIZE])
+/* ---- what others know ---- */
+
+static int
+add_note(json_t *notes, const char *text)
+{
+	return json_array_append_new(notes, json_string(text)) < 0 ? ctl_fail_nomem() : 0;
+}
+
+/* What the edge alone knows; nothing when it does not answer, which is told of the actor. */
+static int
+add_owners(struct ctl *ctl, json_t *notes)
 {
 	struct index_status_params params = { 0 };
 	struct index_status_result res = { .kind = 0 };
+	char note[NOTE_SIZE];
 
-	note[0] = '\0';
-	ctl->deadline_ms = CTL_QUICK_DEADLINE_MS;
-	if (CTL_TRY(ctl, "ingress", index_status, &params, &res) == 0 &&
-	    res.u.state.owners_missing > 0)
-		(void)snprintf(note, NOTE_SIZE,
-		    "projects that belong to no account: %lld; `anvilctl check` names them, and "
-		    "what helps",
-		    (long long)res.u.state.owners_missing);
+	if (CTL_TRY(ctl, "ingress", index_status, &params, &res) < 0 ||
+	    res.u.state.owners_missing == 0)
+		return 0;
+	(void)snprintf(note, sizeof(note),
+	    "projects that belong to no account: %lld; `anvilctl check` names them, and "
+	    "what helps",
+	    (long long)res.u.state.owners_missing);
+	return add_note(notes, note);
+}
+
+/* A shard that the next start is to do without. */
+static int
+add_surplus_shard(struct ctl *ctl, json_t *notes, long long shard, long long wanted)
+{
+	struct project_list_ledger_params params = { .limit = PROJECTS_MAX };
+	struct project_list_ledger_result res = { .nprojects = 0 };
+	char address[RPC_ADDRESS_SIZE], note[NOTE_SIZE];
+	int r, holds = 0;
+
+	(void)snprintf(address, sizeof(address), "project/%lld", shard);
+	r = CTL_TRY(ctl, address, project_list_ledger, &params, &res);
+	if (r < 0) {
+		(void)snprintf(note, sizeof(note),
+		    "the configuration wants %lld shards, and %s does not tell whether it holds "
+		    "projects: %s",
+		    wanted, address, err_text(r));
+		return add_note(notes, note);
+	}
+	for (size_t i = 0; r == 0 && i < res.nprojects; i++) {
+		const struct project_config *c = res.projects[i].config;
+
+		if (c == NULL)
+			continue; /* has moved away */
+		if (!holds)
+			(void)snprintf(note, sizeof(note),
+			    "the configuration wants %lld shards, and %s holds projects: anvild "
+			    "will not start again before they are moved",
+			    wanted, address);
+		if (!holds)
+			r = add_note(notes, note);
+		holds = 1;
+		(void)snprintf(note, sizeof(note), "anvilctl project move %s/%s %lld",
+		    c->owner_slug, c->project_slug, (long long)i % wanted);
+		if (r == 0)
+			r = add_note(notes, note);
+	}
+	return r;
 }
 
 static int
-print_json(const struct ctl *ctl, const json_t *answer, const char *note)
+add_surplus(struct ctl *ctl, json_t *notes, long long wanted)
 {
-	CLEANUP(json_unrefp) json_t *all = json_deep_copy(answer);
+	struct supervisor_list_params params = { 0 };
+	struct supervisor_list_result actors = { .nactors = 0 };
+	int r = CTL_CALL(ctl, "supervisor", supervisor_list, &params, &actors);
 
-	if (all == NULL ||
-	    (note[0] != '\0' &&
-		json_array_append_new(json_object_get(all, "notes"), json_string(note)) < 0))
-		return ctl_fail_nomem();
-	return ctl_print_json(ctl, all);
+	for (size_t i = 0; r == 0 && i < actors.nactors; i++) {
+		long long shard;
+
+		if (sscanf(actors.actors[i].address, "project/%lld", &shard) == 1 &&
+		    shard >= wanted)
+			r = add_surplus_shard(ctl, notes, shard, wanted);
+	}
+	return r;
+}
+
+static int
+tell(struct ctl *ctl, const struct supervisor_health_result *health, json_t *all)
+{
+	json_t *notes = json_object_get(all, "notes"), *note;
+	size_t i;
+	int r;
+
+	ctl->deadline_ms = CTL_QUICK_DEADLINE_MS;
+	r = add_owners(ctl, notes);
+	if (r == 0 && health->has_shards_wanted)
+		r = add_surplus(ctl, notes, health->shards_wanted);
+	if (r != 0)
+		return r;
+	if (ctl->json)
+		return ctl_print_json(ctl, all);
+	print_health(ctl, health);
+	json_array_foreach (notes, i, note)
+		print_note(ctl, json_string_value(note));
+	return 0;
 }
 
 static int
@@ -76,8 +151,7 @@ health_run(struct ctl *ctl, const struct args *args)
 {
 	struct supervisor_health_params params = { 0 };
 	struct supervisor_health_result health = { .nnotes = 0 };
-	const json_t *answer;
-	char note[NOTE_SIZE];
+	CLEANUP(json_unrefp) json_t *all = NULL;
 	int r = ctl_open(ctl);
 
 	(void)args;
@@ -85,15 +159,8 @@ health_run(struct ctl *ctl, const struct args *args)
 		r = CTL_CALL(ctl, "supervisor", supervisor_health, &params, &health);
 	if (r != 0)
 		return r;
-	answer = ctl->reply.result;
-	note_of_owners(ctl, note);
-	if (ctl->json) {
-		r = print_json(ctl, answer, note);
-	} else {
-		print_health(ctl, &health);
-		if (note[0] != '\0')
-			print_note(ctl, note);
-	}
+	all = json_deep_copy(ctl->reply.result);
+	r = all != NULL ? tell(ctl, &health, all) : ctl_fail_nomem();
 	if (r != 0)
 		return r;
 	return health.status == HEALTH_STATUS_OK ? CTL_OK : CTL_REFUSED;
@@ -103,6 +170,9 @@ const struct command command_health = {
 	.name = "health",
 	.words = "",
 	.summary = "tells whether all is well, and what is not",
-	.more = "Exits with 1 when something is not.",
+	.more =
+	    "With the cause and what helps.  After a SIGHUP with fewer shards than there are it lists\n"
+	    "the projects that have to move before anvild is restarted, each with its command.\n"
+	    "Exits with 1 when something is not well.",
 	.run = health_run,
 };

@@ -336,5 +336,7 @@ supervisor_health(struct supervisor *s, struct turn *t,
 	if (statvfs(s->config->data_dir, &vfs) == 0)
 		ret->free_bytes = (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize;
 	ret->min_free_bytes = s->config->runs_min_free_bytes;
+	ret->has_shards_wanted = s->shards_wanted > 0;
+	ret->shards_wanted = s->shards_wanted;
 	return 0;
 }

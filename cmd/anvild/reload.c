@@ -7,6 +7,7 @@
 #include "cmd/anvild/notify.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/supervisor.h"
+#include "cmd/anvild/surplus.h"
 #include "cmd/anvild/sweep.h"
 #include "gen/actor.h"
 #include "gen/ingress.h"
@@ -133,6 +134,8 @@ read_again(struct supervisor *s)
 			s->config->log_level = word;
 		set_log_level(s, next->log_level);
 	}
+	s->shards_wanted = next->shards < s->config->shards ? next->shards : 0;
+	surplus_warn(s);
 	apply(s, next);
 	if (ingress != NULL)
 		reload_tell(s, ingress);

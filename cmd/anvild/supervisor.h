@@ -42,6 +42,7 @@ struct supervisor {
 	/* What it was started with. */
 	struct config *config;   /* Owned; replaced by SIGHUP.                       */
 	const char *config_path; /* NULL: built-in defaults.                         */
+	int64_t shards_wanted;   /* By the next start, when that is fewer; 0: not so. */
 	struct vault_keys *keys; /* Owned.  Master keys.                             */
 	char *libexec;           /* Owned.  Folder of the other programs.            */
 	char boot_id[37];

@@ -10,7 +10,10 @@
 #include <jansson.h>
 
 #include "cmd/anvild/supervisor.h"
+#include "gen/project.h"
+#include "lib/base/err.h"
 #include "lib/base/io.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/wire/wire.h"
 
@@ -18,6 +21,7 @@
 #define REPORT_MAX     (1 << 20)
 #define REPORT_DEPTH   4
 #define PROJECTS_SHOWN 10
+#define PROJECTS_ASKED 500
 
 extern char **environ;
 
@@ -109,4 +113,66 @@ surplus_check(const struct supervisor *s, char *why, size_t size)
 			return r;
 	}
 	return 0;
+}
+
+/* ---- while all of them run ---- */
+
+static void
+log_projects(int shard, const struct project_list_ledger_result *res)
+{
+	CLEANUP(buf_done) struct buf names = BUF_INIT;
+	size_t n = 0;
+
+	for (size_t i = 0; i < res->nprojects; i++) {
+		const struct project_config *c = res->projects[i].config;
+
+		if (c == NULL)
+			continue; /* has moved away */
+		if (n < PROJECTS_SHOWN)
+			buf_printf(&names, "%s%s/%s", n > 0 ? " " : "", c->owner_slug,
+			    c->project_slug);
+		n++;
+	}
+	if (n > PROJECTS_SHOWN)
+		buf_add_str(&names, " ...");
+	if (n > 0)
+		log_event(LOG_LEVEL_WARN, "shard_still_needed", LOG_INT("shard", shard),
+		    LOG_INT("projects", n), LOG_STR("names", buf_cstr(&names)),
+		    LOG_STR("remedy",
+			"anvilctl project move PROJECT SHARD for each of them; before that anvild "
+			"does not start again with so few shards (anvilctl health lists them)"));
+}
+
+static void
+on_ledger(void *arg, int err, const struct project_list_ledger_result *res)
+{
+	int shard = (int)(intptr_t)arg;
+
+	if (err == 0)
+		log_projects(shard, res);
+	else
+		log_event(LOG_LEVEL_WARN, "shard_not_asked", LOG_INT("shard", shard),
+		    LOG_STR("errorCode", err_symbol(err)),
+		    LOG_STR("remedy",
+			"if it holds projects, anvild does not start again with so few shards; "
+			"anvilctl health tells"));
+}
+
+void
+surplus_warn(struct supervisor *s)
+{
+	const struct project_list_ledger_params p = { .limit = PROJECTS_ASKED };
+
+	for (int shard = (int)s->shards_wanted; shard > 0 && shard < s->config->shards;
+	     shard++) {
+		char address[RPC_ADDRESS_SIZE];
+		struct rpc_peer *peer;
+
+		(void)snprintf(address, sizeof(address), "project/%d", shard);
+		peer = actor_peer(s->actor, address);
+		if (peer == NULL ||
+		    project_list_ledger_call(
+			peer, NULL, &p, on_ledger, (void *)(intptr_t)shard) < 0)
+			on_ledger((void *)(intptr_t)shard, E_LINK, NULL);
+	}
 }

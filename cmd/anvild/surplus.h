@@ -11,5 +11,8 @@ struct supervisor;
 /* Asks `anvil-project N --check` for each store of a shard that will not run.  0, or E_BUSY: ${why}
  * lists the projects to move first; or E_SYS when a store cannot be asked. */
 int surplus_check(const struct supervisor *s, char *why, size_t size);
+/* Asks the shards that the next start is to do without (s->shards_wanted) which projects they
+ * hold, and logs those: that start would be refused. */
+void surplus_warn(struct supervisor *s);
 
 #endif

@@ -91,7 +91,15 @@ for setting in listen data_dir shards; do
 done
 expect "$(ctl health --json | jq -r .slotsMax)" 2 "slots"
 
-# Fewer shards than hold projects: the start is refused, and says what is to be moved.
+# Fewer shards than hold projects: that is known before anybody stops it ...
+configure runs.max_concurrent=2 "listen=[127.0.0.1:$PORT]" data_dir="$DATA" shards=1
+reload
+wait_for 20 "logged shard_still_needed '\"names\":\"demo/later\"'"
+expect_exit 0 ctl health
+expect_match "$(cat "$T/out")" "wants 1 shards, and project/1 holds projects" "health"
+expect_in "$(cat "$T/out")" "anvilctl project move demo/later 0" "health"
+expect_not_in "$(cat "$T/out")" "project/2" "health"
+# ... and the start is refused, and says what is to be moved.
 stop_anvild
 configure shards=1 "listen=[127.0.0.1:$PORT]" data_dir="$DATA"
 expect_exit 1 "$BUILD/anvild" -c "$CONF"
