@@ -39,9 +39,9 @@ index_mend_copies(struct ingress *in, struct turn *t, const struct index_mend_co
 		r = index_forget_run(t->store, p->forget_runs[i]);
 		note_mended("index_run_differs", p->forget_runs[i]);
 	}
-	for (size_t i = 0; i < p->nforget_projects && r == 0; i++) {
-		r = index_forget_project(t->store, p->forget_projects[i]);
-		note_mended("index_project_differs", p->forget_projects[i]);
+	for (size_t i = 0; i < p->ndoubt_projects && r == 0; i++) {
+		r = index_doubt_project(t->store, p->doubt_projects[i]);
+		note_mended("index_project_differs", p->doubt_projects[i]);
 	}
 	for (size_t i = 0; i < p->nend_runs && r == 0; i++) {
 		r = index_end_lost_run(t->store, p->end_runs[i], t->now_ms);

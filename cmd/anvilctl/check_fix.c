@@ -136,7 +136,7 @@ wait_for_rebuild(struct ctl *ctl)
 	return r;
 }
 
-/* One that runs may have passed already what has been forgotten now. */
+/* One that runs may have passed already what is in doubt now. */
 static int
 rebuild(struct ctl *ctl)
 {
@@ -167,8 +167,8 @@ mend_index(struct ctl *ctl, const struct findings *f)
 	collect(f, "index_run_unknown", &lost);
 	params = (struct index_mend_copies_params) { .forget_runs = runs.rows,
 		.nforget_runs = runs.n,
-		.forget_projects = projects.rows,
-		.nforget_projects = projects.n,
+		.doubt_projects = projects.rows,
+		.ndoubt_projects = projects.n,
 		.end_runs = lost.rows,
 		.nend_runs = lost.n };
 	r = CTL_CALL(ctl, "ingress", index_mend_copies, &params, &result);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/base.h"
+#include "lib/base/err.h"
 #include "lib/index/index.h"
 #include "lib/index/stmts.h"
 
@@ -46,6 +47,18 @@ change(struct store *s, enum index_stmt which, const char *subject, int *mended)
 	return r;
 }
 
+/* A row that is kept answers for its project meanwhile, so that nobody hears that there is none.
+ * One that cannot be kept, or is of no project, goes. */
+static int
+doubt_project(struct store *s, const char *project_id, int *mended)
+{
+	int r = change(s, IX_MEND_PROJECT, project_id, mended);
+
+	return r == E_CONSTRAINT || (r == 0 && !*mended)
+	    ? change(s, IX_MEND_PROJECT_AWAY, project_id, mended)
+	    : r;
+}
+
 int
 index_mend(struct store *s, const char *code, const char *subject, int *ret_mended)
 {
@@ -55,10 +68,12 @@ index_mend(struct store *s, const char *code, const char *subject, int *ret_mend
 	} ways[] = { { "session_row", IX_MEND_SESSIONS },
 		{ "session_orphan", IX_MEND_SESSIONS }, { "session_orphan", IX_MEND_TICKETS },
 		{ "session_orphan", IX_MEND_CREDENTIALS }, { "index_run_orphan", IX_MEND_RUN },
-		{ "index_run_row", IX_MEND_RUN }, { "index_project_row", IX_MEND_PROJECT } };
+		{ "index_run_row", IX_MEND_RUN } };
 	int r = 0;
 
 	*ret_mended = 0;
+	if (strcmp(code, "index_project_row") == 0)
+		return doubt_project(s, subject, ret_mended);
 	for (size_t i = 0; i < ARRAY_LEN(ways) && r == 0; i++)
 		if (strcmp(ways[i].code, code) == 0)
 			r = change(s, ways[i].which, subject, ret_mended);
@@ -74,11 +89,11 @@ index_forget_run(struct store *s, const char *run_id)
 }
 
 int
-index_forget_project(struct store *s, const char *project_id)
+index_doubt_project(struct store *s, const char *project_id)
 {
 	int any = 0;
 
-	return change(s, IX_MEND_PROJECT, project_id, &any);
+	return doubt_project(s, project_id, &any);
 }
 
 int

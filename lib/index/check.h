@@ -20,9 +20,10 @@ int index_inspect(const char *path, int64_t now_ms, struct store_problems *ret);
 /* Copies that are wrong, and what belongs to nobody; what only the ledgers have comes from them
  * again.  *ret_mended: something was. */
 int index_mend(struct store *s, const char *code, const char *subject, int *ret_mended);
-/* The copy alone goes, of a run, or of a project without its runs. */
+/* The copy of a run goes. */
 int index_forget_run(struct store *s, const char *run_id);
-int index_forget_project(struct store *s, const char *project_id);
+/* That of a project stays, and the next word of its shard replaces all of it. */
+int index_doubt_project(struct store *s, const char *project_id);
 /* A run that no ledger knows any more has ended as failed; its copy is the last that is known
  * of it, and stays.  Nothing when it had ended. */
 int index_end_lost_run(struct store *s, const char *run_id, int64_t now_ms);

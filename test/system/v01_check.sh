@@ -9,6 +9,8 @@ start_all runs.max_concurrent=2 shards=2
 sign_in
 first=$(new_project one "file://$T/one")
 second=$(new_project two "file://$T/one")
+hooked=$(new_project hooked https://github.com/a/b)
+api PUT "/api/private/projects/$hooked/webhooks/github" '{"enabled":true}' >/dev/null
 
 # Nothing is amiss while runs come, go and are canceled.
 declare -a runs=()
@@ -70,6 +72,7 @@ in_store "$ledger" "DROP TRIGGER project_state_grows; DROP TRIGGER project_runs_
 in_store ingress.db "DELETE FROM run_index WHERE run_id = '${runs[2]}';
 	UPDATE run_index SET status = 'failed', exit_code = 1, failure_code = 'step_failed',
 	    error_message = 'no' WHERE run_id = '${runs[4]}';
+	UPDATE project_index SET name = 'another' WHERE project_id = '$hooked';
 	INSERT INTO run_index (run_id, project_id, rev, trigger_type, triggered_by_user_id, branch,
 	    status, queued_at) SELECT '$nobody', project_id, 1, trigger_type, triggered_by_user_id,
 	    branch, 'queued', queued_at FROM run_index WHERE run_id = '${runs[4]}';
@@ -90,11 +93,22 @@ expect_exit 3 "$BUILD/anvilctl" -d "$RUNTIME" check
 
 start_anvild
 expect_exit 1 ctl check --json
-for code in foreign_key index_run_differs index_run_missing index_run_unknown log_seq \
+for code in foreign_key index_project_differs index_run_differs index_run_missing index_run_unknown log_seq \
 	project_next_seq run_row session_orphan; do
 	expect_in " $(codes) " " $code " "breaches"
 done
+# A webhook whose project is mended is never said not to be there.
+while [ ! -e "$T/mended" ]; do
+	curl -sS -m 20 -o /dev/null -w '%{http_code}\n' -d '{}' -H 'Content-Type: application/json' \
+		-H 'X-GitHub-Event: ping' -H 'X-GitHub-Delivery: 1' -H "X-Hub-Signature-256: sha256=$(printf '%064d' 0)" \
+		"http://127.0.0.1:$PORT/api/public/hooks/github/demo/hooked" >>"$T/hooked" || true
+	sleep 0.05
+done &
 expect_exit 1 ctl check --fix --json
+touch "$T/mended"
+wait $!
+expect "$(sort -u "$T/hooked")" 401 "answers of a webhook meanwhile"
+expect "$(api GET "/api/private/projects" | jq -c '[.projects[].name] | sort')" '["hooked","one","two"]' "names"
 expect "$(codes)" "log_seq" "what cannot be mended"
 expect_exit 1 ctl check --json
 expect "$(jq -c '[.problems[] | [.code, .place]]' "$T/out")" "[[\"log_seq\",\"run/${runs[3]}\"]]" \
