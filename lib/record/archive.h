@@ -41,35 +41,39 @@ struct archive;
 
 /* Opens or makes ${name} beneath ${dirfd} and cuts it after ${last}, the newest recorded
  * frame (NULL: none).  ${next_byte}: position of the text that comes next.
- * 0, E_FULL, E_NOMEM, E_SYS. */
+ * 0, E_FULL, E_NOMEM, E_STORAGE. */
 int archive_open(int dirfd, const char *name, const struct archive_frame *last,
     int64_t next_byte, struct archive **ret);
 /* Text of the open frame is forgotten; it is still in run_logs. */
 struct archive *archive_free(struct archive *a);
 DEFINE_CLEANUP(struct archive *, archive_free)
+/* As if it were opened again, but it knows still what a sync has failed to bring to disk.  On
+ * failure nothing has changed. */
+int archive_go_back(struct archive *a, const struct archive_frame *last, int64_t next_byte);
 
 /* Under load frames are compressed less and faster. */
 void archive_set_hurry(struct archive *a, int hurry);
 
 /* Adds whole characters (n <= ARCHIVE_FRAME_BYTES) to the open frame.  When they do not fit,
  * that frame is closed first.  1: it was, and is described in ${ret}; 0: it was not;
- * E_FULL, E_NOMEM, E_SYS: nothing has changed, the same call may be made again. */
+ * E_FULL, E_NOMEM, E_STORAGE: nothing has changed, the same call may be made again. */
 int archive_append(struct archive *a, const char *text, size_t n, struct archive_frame *ret);
 /* Closes the open frame.  As archive_append(); 0 when it is empty. */
 int archive_close_frame(struct archive *a, struct archive_frame *ret);
 /* Writes ${text} (1..ARCHIVE_FRAME_BYTES of whole characters) as a frame of its own, without a
- * copy; the open frame is empty.  0, and it is described in ${ret}; E_FULL, E_NOMEM, E_SYS:
+ * copy; the open frame is empty.  0, and it is described in ${ret}; E_FULL, E_NOMEM, E_STORAGE:
  * nothing has changed. */
 int archive_put_frame(struct archive *a, const char *text, size_t n, struct archive_frame *ret);
 /* Leaves ${n} bytes of the log out: a line in the file says so, the position moves on.  The
- * open frame is empty.  0, E_FULL, E_NOMEM, E_SYS. */
+ * open frame is empty.  0, E_FULL, E_NOMEM, E_STORAGE. */
 int archive_omit(struct archive *a, int64_t n);
 
 /* Bytes in the open frame. */
 size_t archive_waiting(const struct archive *a);
 /* Position of the text that comes next. */
 int64_t archive_next_byte(const struct archive *a);
-/* fsync of what has been written.  0, E_FULL, E_SYS. */
+/* fsync of the frames that have been written, and nothing but them is in the file.  0, E_FULL,
+ * E_NOMEM, E_STORAGE: the next one does it over again, all that is not known to be on disk. */
 int archive_sync(struct archive *a);
 
 /* ---- reading ---- */

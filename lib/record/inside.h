@@ -41,6 +41,7 @@ struct record {
 	int restored;            /* The store came from a backup: its ledger may be older. */
 	int hurry;               /* As the caller says. */
 	struct archive *archive; /* Owned; NULL until something is archived. */
+	int archive_ahead;       /* It was given what is not stored, and has to go back. */
 	struct archive_reader *reader; /* Owned; NULL until something is read. */
 	int64_t fed_seq;               /* Newest chunk given to the archive. */
 	int capped;                    /* The archive takes no more of the head. */

@@ -33,7 +33,7 @@ struct record_row {
 /* Stores a batch in one transaction and gives each row its seq.  A large one says that the
  * run is ahead of us: its text is archived faster and less tightly, and has no other place
  * (pack.h), up to the cap.
- * 0, E_FULL, E_NOMEM, E_STORAGE, E_SYS: nothing was stored; E_ILLEGAL after the run's end. */
+ * 0, E_FULL, E_NOMEM, E_STORAGE: nothing was stored; E_ILLEGAL after the run's end. */
 int record_append(struct record *r, struct record_row *rows, size_t n);
 /* One system line: redacted, made UTF-8, ended by a newline, cut into chunks. */
 int record_note(struct record *r, int64_t step, const char *text, int64_t now_ms);

@@ -22,17 +22,21 @@ static int
 open_archive(struct record *r)
 {
 	struct archive_frame last;
+	int64_t next_byte;
 	int found, err;
 
-	if (r->archive != NULL)
+	if (r->archive != NULL && !r->archive_ahead)
 		return 0;
 	found = last_frame(r, &last);
 	if (found < 0)
 		return found;
-	err = archive_open(r->dirfd, RECORD_ARCHIVE, found ? &last : NULL,
-	    found ? last.first_byte + last.text_size : 0, &r->archive);
+	next_byte = found ? last.first_byte + last.text_size : 0;
+	err = r->archive != NULL ? archive_go_back(r->archive, found ? &last : NULL, next_byte)
+				 : archive_open(r->dirfd, RECORD_ARCHIVE, found ? &last : NULL,
+				       next_byte, &r->archive);
 	if (err < 0)
 		return err;
+	r->archive_ahead = 0;
 	r->fed_seq = r->log.archived_seq;
 	/* Rows that went under the cap: so does everything behind the frames.  Once the tail of
 	 * a capped log is archived, the frames end where the rows begin. */
@@ -197,7 +201,7 @@ record_feed_first(struct record *r, const struct log_batch *b)
 void
 record_forget_fed(struct record *r)
 {
-	r->archive = archive_free(r->archive);
+	r->archive_ahead = 1;
 	r->nframes = 0;
 }
 

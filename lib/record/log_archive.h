@@ -19,11 +19,11 @@ struct log_batch {
 };
 
 /* Opens the archive, and gives it what it has not got: rows of a claim before, or of an append
- * after which it failed.  0, E_FULL, E_NOMEM, E_STORAGE, E_SYS. */
+ * after which it failed.  0, E_FULL, E_NOMEM, E_STORAGE. */
 int record_feed_backlog(struct record *r);
 /* 1 while one more chunk may be fed: it closes two frames at most. */
 int record_has_room(const struct record *r);
-/* Gives one stored chunk to the archive.  0, E_FULL, E_NOMEM, E_SYS: it was not taken and
+/* Gives one stored chunk to the archive.  0, E_FULL, E_NOMEM, E_STORAGE: it was not taken and
  * will be read from its row again. */
 int record_feed(struct record *r, int64_t seq, const char *chunk, size_t n);
 
@@ -32,7 +32,7 @@ int record_may_pack(const struct record *r, const struct log_batch *b);
 /* Gives the archive a batch that is not stored, all of it in closed frames.  Unless it is
  * stored then, or on failure, record_forget_fed() follows. */
 int record_feed_first(struct record *r, const struct log_batch *b);
-/* Takes back what is not recorded: the archive is opened anew, and cut, when it is needed. */
+/* Takes back what is not recorded: the archive is cut before it is needed again. */
 void record_forget_fed(struct record *r);
 
 /* In log.c, inside a transaction: rows of the frames that are in the file by now; and away

@@ -123,15 +123,8 @@ enum store_fault { STORE_FAULT_NONE, STORE_FAULT_FULL, STORE_FAULT_IO, STORE_FAU
 /* The ${n}-th write or sync from now (0: the next) and all after it fail until
  * store_fault_arm(NONE, 0).  With STORE_FAULT_SYNC writes neither count nor fail: all is there,
  * and only the promise is not.  The environment variable ANVIL_FAULT_FSYNC_US, read at the
- * first open, makes every sync take so long.  Without ANVIL_FAULTS: nothing.
- *
- * The environment variable ANVIL_FAULT_FILE names a file of rules, looked at anew every few
- * milliseconds, so that whoever writes it opens and shuts windows of faults in processes that
- * run (written to another name and renamed).  A line is PATTERN WORD..., and every line whose
- * pattern (of the shell's kind) fits the store's name counts: supervisor, ingress, project-0,
- * and for a run's store the run's id.  Words: full (no room to write), write, sync, read (each
- * fails with EIO), io (all three), readonly (as a file system that has become so), corrupt
- * (pages are read damaged), slow_us=N (each sync takes so much longer).  No file: no faults. */
+ * first open, makes every sync take so long.  Without ANVIL_FAULTS: nothing.  Faults of processes that run
+ * are ordered by a file (lib/base/fault.h). */
 void store_fault_arm(enum store_fault what, long n);
 /* Writes and syncs that failed by order. */
 long store_fault_count(void);

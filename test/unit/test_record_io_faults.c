@@ -1,4 +1,5 @@
 /* The record of a run, with each call of the kernel for its archive failing in turn. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +7,9 @@
 #include <sys/stat.h>
 
 #include "lib/base/err.h"
+#include "lib/base/io.h"
 #include "lib/base/mem.h"
-#include "lib/record/record.h"
+#include "lib/record/inside.h"
 #include "test/support/io_fault.h"
 #include "test/support/record_claim.h"
 #include "test/support/scratch.h"
@@ -20,7 +22,9 @@
 struct rig {
 	char *base, *dir; /* a new dir for each pass */
 	int passes;
-	int64_t stored; /* notes that were said to be */
+	int64_t stored; /* notes, or bytes, that were said to be */
+	struct record *record;
+	int printing;
 };
 
 static int
@@ -116,6 +120,188 @@ a_record_outlives_every_failed_call(void **state)
 	assert_int_equal(scratch_open_fds(), fds);
 }
 
+/* ---- what a run prints ---- */
+
+#define CHUNKS    8 /* of the largest size: enough for a batch whose text the archive has alone */
+#define BATCHES   5
+#define SMALL_CAP ((int64_t)300 << 10)
+
+/* A byte of the text, which a compressor cannot make small. */
+static char
+text_at(int64_t at)
+{
+	uint64_t x = (uint64_t)at * 0x9e3779b97f4a7c15u;
+
+	x ^= x >> 29;
+	x *= 0xbf58476d1ce4e5b9u;
+	return (char)('0' + (x >> 32) % 64);
+}
+
+/* As the recorder does: what could not be done is done again. */
+static int
+may_repeat(int err)
+{
+	return err == E_FULL || err == E_NOMEM || err == E_STORAGE;
+}
+
+/* Batch ${n}: in a hurry, as chunks that lie apart, as chunks in one piece, or as rows. */
+static int
+print_batch(struct rig *rig, struct record *r, int n)
+{
+	size_t size = CHUNK_MAX_BYTES, step = n == 1 ? size + 1 : size;
+	CLEANUP_FREE char *text = mem_alloc(CHUNKS * step);
+	struct record_row rows[CHUNKS];
+	int err;
+
+	for (size_t i = 0; i < CHUNKS; i++) {
+		rows[i] = (struct record_row) { 0, LOG_STREAM_STDOUT, 1, text + i * step, size,
+			NOW };
+		for (size_t k = 0; k < size; k++)
+			text[i * step + k] = text_at(rig->stored + (int64_t)(i * size + k));
+	}
+	record_set_hurry(r, n < 3);
+	while (may_repeat(err = record_append(r, rows, CHUNKS)))
+		;
+	rig->stored += err == 0 ? (int64_t)(CHUNKS * size) : 0;
+	return err;
+}
+
+static int
+print_all(struct rig *rig, struct record *r)
+{
+	int err = 0;
+
+	for (int n = 0; err == 0 && n < BATCHES; n++) {
+		err = print_batch(rig, r, n);
+		if (n % 2 == 0)
+			while (err == 0 && may_repeat(err = record_flush(r)))
+				err = 0;
+	}
+	while (err == 0 && may_repeat(err = record_finish_log(r)))
+		err = 0;
+	return err;
+}
+
+static int
+print(void *arg)
+{
+	struct rig *rig = arg;
+	CLEANUP_FREE char *why = NULL;
+	int err;
+
+	free(rig->dir);
+	rig->dir = mem_format("%s/%d", rig->base, rig->passes++);
+	rig->stored = 0;
+	must(rig->dir != NULL);
+	err = mkdir(rig->dir, 0700) < 0 ? E_SYS : 0;
+	if (err == 0)
+		err = record_open(rig->dir, SMALL_CAP, &rig->record, &why);
+	if (err == 0)
+		err = record_claim(rig->record, &record_claim_of_a_push, NOW);
+	rig->printing = err == 0;
+	return err == 0 ? print_all(rig, rig->record) : err;
+}
+
+static int64_t
+size_of_archive(const struct rig *rig)
+{
+	CLEANUP_FREE char *path = mem_format("%s/" RECORD_ARCHIVE, rig->dir);
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return (int64_t)st.st_size;
+}
+
+static int64_t
+end_of_frames(struct record *r)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(r->store, STMT_FRAME_LAST);
+
+	assert_int_equal(stmt_step(st), 1);
+	return stmt_int(st, 2) + stmt_int(st, 3);
+}
+
+/* Once it prints, no single failure is more than a delay. */
+static void
+all_is_printed(void *arg, int err)
+{
+	struct rig *rig = arg;
+	CLEANUP(record_freep) struct record *r = TAKE_PTR(rig->record);
+	CLEANUP(buf_done) struct buf out = BUF_INIT;
+	struct record_text t = { 0, 0, 0 };
+	struct record_log log;
+
+	if (!rig->printing)
+		return;
+	assert_int_equal(err, 0);
+	assert_int_equal(rig->stored, BATCHES * CHUNKS * CHUNK_MAX_BYTES);
+	assert_int_equal(record_log_get(r, &log), 0);
+	assert_int_equal(log.total_bytes, rig->stored);
+	assert_int_equal(log.next_seq, BATCHES * CHUNKS + 1);
+	assert_int_equal(log.archived_seq, log.next_seq - 1);
+	while (t.next_seq == 0)
+		assert_int_equal(record_text_get(r, t.next_byte, (size_t)1 << 20, &out, &t), 0);
+	assert_int_equal(out.len, rig->stored);
+	for (size_t i = 0; i < out.len; i++)
+		assert_int_equal(((char *)out.data)[i], text_at((int64_t)i));
+	/* Nothing of what failed is left behind the frames. */
+	assert_int_equal(size_of_archive(rig), end_of_frames(r));
+}
+
+static void
+no_failed_call_costs_a_byte_of_what_a_run_prints(void **state)
+{
+	int fds = scratch_open_fds();
+
+	assert_true(io_starve(print, *state, 1, all_is_printed) > 10);
+	assert_int_equal(scratch_open_fds(), fds);
+}
+
+/* ---- a sync that fails ---- */
+
+/* Calls of the kernel until a sync has succeeded, each of which fails once before. */
+static int
+ncalls_of_a_sync(struct archive *a)
+{
+	int r = E_STORAGE, n;
+
+	for (n = 0; r < 0; n++) {
+		io_fault_arm(n, EIO);
+		r = archive_sync(a);
+		assert_int_equal(r, io_fault_hit() ? E_STORAGE : 0);
+		io_fault_arm(-1, 0);
+	}
+	return n - 1;
+}
+
+/* The kernel tells of it once, and takes the pages for written: the same call alone would succeed,
+ * and be a lie. */
+static void
+what_a_sync_could_not_bring_to_disk_is_written_anew(void **state)
+{
+	const struct rig *rig = *state;
+	CLEANUP(io_closep) int dir = open(rig->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(archive_freep) struct archive *a = NULL;
+	struct archive_frame first, second;
+
+	assert_int_equal(archive_open(dir, "log", NULL, 0, &a), 0);
+	assert_int_equal(archive_put_frame(a, "on disk", 7, &first), 0);
+	assert_int_equal(archive_sync(a), 0);
+	assert_int_equal(archive_put_frame(a, "in doubt", 8, &second), 0);
+	/* Itself; then reading, writing, and itself. */
+	assert_int_equal(ncalls_of_a_sync(a), 3);
+	io_fault_arm(0, EIO);
+	assert_int_equal(archive_sync(a), E_STORAGE);
+	io_fault_arm(-1, 0);
+	/* Also when the archive goes back, in which case there is nothing left to be read. */
+	assert_int_equal(archive_go_back(a, &first, 7), 0);
+	assert_int_equal(archive_sync(a), 0);
+	assert_int_equal(archive_put_frame(a, "again", 5, &second), 0);
+	assert_int_equal(second.file_offset, first.file_offset + first.file_size);
+	assert_int_equal(second.first_byte, 7);
+	assert_int_equal(archive_sync(a), 0);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -123,6 +309,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_record_outlives_every_failed_call),
+		TEST(what_a_sync_could_not_bring_to_disk_is_written_anew),
+		TEST(no_failed_call_costs_a_byte_of_what_a_run_prints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
