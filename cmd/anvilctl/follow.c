@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/anvilctl/rows.h"
 #include "gen/ingress.h"
 #include "gen/project.h"
 #include "gen/run.h"
 #include "gen/supervisor.h"
-#include "lib/base/ascii.h"
 #include "lib/base/err.h"
 
 #define PIECE_BYTES (256 * 1024)
@@ -22,6 +22,11 @@ struct follower {
 	int told_queued; /* The wait has been announced.        */
 	enum run_status status;
 	struct mono_time good; /* When it last went well. */
+	/* When the log is printed as rows instead. */
+	int as_rows;
+	struct rows rows;
+	int64_t next_seq;  /* That has not been printed.             */
+	int64_t until_seq; /* Without the end: that was all; 0: ask. */
 	/* While the run tells us of what it stores. */
 	struct arena *arena; /* Owned: for events. */
 	int listening;       /* Events are those of our subscription. */
@@ -37,26 +42,14 @@ is_over(enum run_status s)
 
 /* ---- printing ---- */
 
-/* `Step 2/3: name`, the headers that the run writes itself. */
-static int
-is_header(const char *p, size_t n)
-{
-	size_t i = 5;
-
-	if (n < 10 || memcmp(p, "Step ", 5) != 0)
-		return 0;
-	while (i < n && (ascii_is_digit(p[i]) || p[i] == '/'))
-		i++;
-	return i > 5 && i < n && p[i] == ':';
-}
-
 static void
 print_piece(struct follower *f, const char *p, size_t n)
 {
 	while (n > 0) {
 		const char *end = memchr(p, '\n', n);
 		size_t len = end != NULL ? (size_t)(end - p) : n;
-		enum tone tone = !f->mid_line && is_header(p, len) ? TONE_STRONG : TONE_PLAIN;
+		enum tone tone = !f->mid_line && rows_is_header(p, len) ? TONE_STRONG
+									: TONE_PLAIN;
 
 		(void)fputs(text_tone_begin(tone, f->ctl->color), stdout);
 		(void)fwrite(p, 1, len, stdout);
@@ -68,6 +61,30 @@ print_piece(struct follower *f, const char *p, size_t n)
 		p += len;
 		n -= len;
 	}
+}
+
+/* ${text} was filled, or ${err} says why not. */
+static void
+print_rows(struct follower *f, const struct buf *text, int err)
+{
+	if (err < 0)
+		f->behind = 1;
+	else if (text->len > 0)
+		(void)fwrite(text->data, 1, text->len, stdout);
+}
+
+static void
+print_item(struct follower *f, const struct run_item *item)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+	if (item->type == RUN_ITEM_TYPE_GAP) {
+		print_rows(f, &text, rows_add_gap(item->from_seq, item->to_seq, &text));
+		f->next_seq = item->to_seq + 1;
+		return;
+	}
+	print_rows(f, &text, rows_add(&f->rows, item->event, &text));
+	f->next_seq = item->event->seq + 1;
 }
 
 /* ---- asking ---- */
@@ -127,13 +144,17 @@ take_items(struct follower *f, const struct run_item *items, size_t n)
 
 		if (item->type == RUN_ITEM_TYPE_END)
 			f->ended = 1;
-		if (item->type == RUN_ITEM_TYPE_GAP)
+		if (item->type == RUN_ITEM_TYPE_GAP && f->as_rows)
+			print_item(f, item);
+		else if (item->type == RUN_ITEM_TYPE_GAP)
 			f->behind = 1;
 		if (item->type == RUN_ITEM_TYPE_STATE && item->run != NULL)
 			f->status = item->run->status;
 		if (item->type != RUN_ITEM_TYPE_LOG || item->event == NULL)
 			continue;
-		if (!f->ctl->json)
+		if (f->as_rows)
+			print_item(f, item);
+		else if (!f->ctl->json)
 			print_piece(f, item->event->chunk.p, item->event->chunk.n);
 		f->at += (int64_t)item->event->chunk.n;
 		seq = item->event->seq;
@@ -165,6 +186,12 @@ on_event(void *arg, const char *address, const char *method, const json_t *param
 	arena_reset(f->arena);
 }
 
+static int
+has_all(const struct follower *f)
+{
+	return f->ended || f->behind || (f->until_seq != 0 && f->next_seq >= f->until_seq);
+}
+
 /* Lines from ${seq} on until the end, or until they are no longer to be had so. */
 static int
 listen(struct follower *f, int64_t seq)
@@ -180,14 +207,32 @@ listen(struct follower *f, int64_t seq)
 	r = CTL_TRY(f->ctl, f->address, run_subscribe, &params, &answer);
 	stop.subscription = answer.u.ok.subscription;
 	client_forget(f->ctl->client);
-	while (r == 0 && !f->ended && !f->behind) {
+	while (r == 0 && !has_all(f)) {
 		r = client_wait(f->ctl->client, f->address);
 		f->good = clock_mono();
 	}
 	f->listening = 0;
-	if (r == 0 && f->behind)
+	if (r == 0 && !f->ended)
 		r = CTL_TRY(f->ctl, f->address, run_unsubscribe, &stop, &stopped);
 	return r;
+}
+
+/* Rows from the first one on.  Who knows where they end today has seen the state before. */
+static int
+watch_rows(struct follower *f, int until_end)
+{
+	struct run_get_detail_params params = { .log_bytes = 0 };
+	struct run_get_detail_result detail = { .kind = 0 };
+	int r = 0;
+
+	if (!until_end) {
+		r = CTL_TRY(f->ctl, f->address, run_get_detail, &params, &detail);
+		f->status = detail.u.detail.run.status;
+		f->until_seq = detail.u.detail.next_seq;
+	}
+	if (r == 0 && (until_end || f->next_seq < f->until_seq))
+		r = listen(f, f->next_seq);
+	return r == 0 && f->behind ? E_CORRUPT : r;
 }
 
 /* The full log first, then what comes.  A run that has no store yet has no log. */
@@ -256,6 +301,8 @@ look(struct follower *f, int until_end, const char **ret_who)
 	*ret_who = r == 1 ? f->address : f->run->shard;
 	if (r == 0)
 		return ask_ledger(f);
+	if (f->as_rows)
+		return watch_rows(f, until_end);
 	return until_end ? watch(f) : ask_run(f);
 }
 
@@ -280,10 +327,15 @@ follow(struct follower *f, int until_end)
 	}
 }
 
-int
-follow_log(struct ctl *ctl, const struct place *run, int until_end, enum run_status *ret_status)
+static int
+follow_as(struct ctl *ctl, const struct place *run, int until_end, int as_rows,
+    enum run_status *ret_status)
 {
-	struct follower f = { .ctl = ctl, .run = run, .status = RUN_STATUS_QUEUED };
+	struct follower f = { .ctl = ctl,
+		.run = run,
+		.status = RUN_STATUS_QUEUED,
+		.as_rows = as_rows,
+		.next_seq = 1 };
 	int r;
 
 	(void)snprintf(f.address, sizeof(f.address), "run/%s", run->run_id);
@@ -296,6 +348,19 @@ follow_log(struct ctl *ctl, const struct place *run, int until_end, enum run_sta
 	arena_free(f.arena);
 	*ret_status = f.status;
 	return r;
+}
+
+int
+follow_log(struct ctl *ctl, const struct place *run, int until_end, enum run_status *ret_status)
+{
+	return follow_as(ctl, run, until_end, 0, ret_status);
+}
+
+int
+follow_rows(
+    struct ctl *ctl, const struct place *run, int until_end, enum run_status *ret_status)
+{
+	return follow_as(ctl, run, until_end, 1, ret_status);
 }
 
 /* ---- the end ---- */

@@ -14,6 +14,9 @@
  * 0 or a status, explained. */
 int follow_log(
     struct ctl *ctl, const struct place *run, int until_end, enum run_status *ret_status);
+/* The same as JSON, an object for each line (see rows.h). */
+int follow_rows(
+    struct ctl *ctl, const struct place *run, int until_end, enum run_status *ret_status);
 /* Prints steps and outcome of a run that is over; CTL_OK when it passed, else CTL_REFUSED. */
 int follow_outcome(struct ctl *ctl, const struct place *run);
 

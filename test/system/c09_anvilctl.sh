@@ -57,6 +57,11 @@ expect_exit 1 ctl inspect run/run_0000000000000000000000
 expect_exit 1 ctl logs run_0000000000000000000000
 expect_exit 0 ctl logs "$first"
 expect_in "$(cat "$T/out")" begun "log"
+# As JSON it is an object a line, as far as it goes, and until it ends.
+expect_exit 0 ctl logs "$first" --json
+expect "$(jq -r 'select(.stream == "stdout") | .text' "$T/out" | head -1)" begun "log as JSON"
+ctl logs "$first" -f --json >"$T/rows" 2>"$T/err" &
+rows=$!
 ctl logs "$first" -f >"$T/followed" 2>"$T/err" &
 follower=$!
 ctl run demo/bad --watch >"$T/watched" 2>&1 &
@@ -67,6 +72,13 @@ let_go "$first"
 has_ended "$first" passed
 wait_for 20 "! is_alive $follower"
 wait "$follower" || fail "logs -f: $(cat "$T/err")"
+wait_for 20 "! is_alive $rows"
+wait "$rows" || fail "logs -f --json: $(cat "$T/err")"
+expect "$(jq -rj .text "$T/rows")" "$(ctl logs "$first")" "log as JSON"
+expect "$(jq -s -c '[(map(.seq) == (map(.seq) | sort)), (map(.step) | unique),
+	(map(.time | test("^20[0-9-]+T[0-9:.]+Z$")) | all)]' "$T/rows")" '[true,[null,1],true]' "rows"
+expect_exit 0 ctl logs "$first" --json
+cmp "$T/out" "$T/rows" || fail "the log of a run that has ended is another"
 expect_in "$(cat "$T/followed")" "has ended" "followed log"
 wait_for 20 "is_status $second running"
 let_go "$second"
