@@ -10,6 +10,12 @@ fault() {	# LINE...: what fails from now on
 }
 
 make_steps_repo "$T/src" say 'echo hello' >/dev/null
+# More than the rows of a log hold, in parts.
+# shellcheck disable=SC2016 # the step expands it
+make_steps_repo "$T/long" print 'for part in 1 2 3; do
+	seq -f "part $part line %.0f" 60000
+	for i in $(seq 600); do [ ! -e "$HOME/go$part" ] || break; sleep 0.05; done
+done' >/dev/null
 start_all
 sign_in
 allowed_errors='.*'
@@ -89,5 +95,41 @@ for what in full io; do
 	all_well
 done
 expect "$(grep -ac '"event":"run_dispatch_failed"' "$LOG")" 0 "dispatch failures"
+
+# A run's log: what was seen stays, what could not be stored waits, and other runs go on.
+run=$(trigger "$(new_project long "file://$T/long")")
+for part in 1 2 3; do
+	seq -f "part $part line %.0f" 60000
+done >"$T/want"
+parts() {
+	log_of "$run" | grep -a '^part'
+}
+has_part() {
+	parts >"$T/parts" && [ "$(tail -n 1 "$T/parts")" = "part $1 line 60000" ]
+}
+nwaits=0
+waits() {	# PART RULE: it is let go on with the next part, and cannot store what comes
+	fault "$2"
+	touch "$DATA/runs/$run/home/go$1"
+	nwaits=$((nwaits + 1))
+	wait_for 20 "[ \"\$(grep -ac '\"event\":\"store_full\".*$run' '$LOG')\" = $nwaits ]"
+	has_ended "$(trigger "${on[0]}")" passed
+	is_status "$run" running || fail "a run with a log that is not stored: $(status_of "$run")"
+	head -n $(($1 * 60000)) "$T/want" >"$T/seen"
+	parts >"$T/parts"
+	cmp -n "$(stat -c %s "$T/seen")" "$T/parts" "$T/seen" || fail "what was seen has changed ($2)"
+	fault '*/log.zst short'
+}
+fault '*/log.zst short'
+wait_for 20 "has_part 1"
+waits 1 "$run/log.zst full"
+wait_for 20 "has_part 2"
+waits 2 "$run* write"
+wait_for 20 "has_part 3"
+# The end is not told before the log is on disk.
+waits 3 "$run/log.zst sync"
+has_ended "$run" passed
+parts >"$T/parts"
+cmp "$T/parts" "$T/want" || fail "the log is not what was printed"
 
 stop_all
