@@ -332,6 +332,8 @@ on_accepted(struct accept *a, enum accept_verdict v, const struct run_row *run)
 	if (v == ACCEPT_ACCEPTED) {
 		res.u.accepted.run = *run;
 		res.u.accepted.shard = a->call.shard;
+	} else if (v == ACCEPT_FAILED) {
+		res.u.unavailable.reason = http_code_name(a->why);
 	}
 	parked_reply(g->caller, &res);
 	triggering_free(g);

@@ -1,9 +1,45 @@
 /* anvilctl run PROJECT: triggers a run, and may follow it to its end. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/anvilctl/commands.h"
 #include "cmd/anvilctl/follow.h"
 #include "gen/ingress.h"
+#include "gen/supervisor.h"
+
+/* A shard that has no store to write to has accepted nothing, and its supervisor knows why. */
+static int
+say_storage(struct ctl *ctl, const struct place *project)
+{
+	struct supervisor_list_params params = { 0 };
+	struct supervisor_list_result actors = { .nactors = 0 };
+	int r = CTL_TRY(ctl, "supervisor", supervisor_list, &params, &actors);
+
+	for (size_t i = 0; r == 0 && i < actors.nactors; i++) {
+		const struct actor_process *a = &actors.actors[i];
+
+		if (a->outage != NULL && strcmp(a->address, project->shard) == 0)
+			return ctl_fail("%s: nothing was accepted, for %s cannot serve: %s",
+			    project->name, project->shard, a->outage);
+	}
+	return ctl_fail("%s: the store of %s did not take it (`anvilctl health` may tell why); "
+			"whether the run was accepted after all: `anvilctl queue %s`",
+	    project->name, project->shard, project->name);
+}
+
+static int
+say_unavailable(struct ctl *ctl, const struct place *project, const char *why)
+{
+	if (why != NULL && strcmp(why, "storage_unavailable") == 0)
+		return say_storage(ctl, project);
+	if (why != NULL && strcmp(why, "project_moving") == 0)
+		return ctl_fail(
+		    "%s: nothing was accepted, for it is being moved to another shard; try again",
+		    project->name);
+	return ctl_fail("%s: %s did not answer; whether the run was accepted is not known: "
+			"`anvilctl queue %s`",
+	    project->name, project->shard, project->name);
+}
 
 static int
 trigger(struct ctl *ctl, const struct place *project, const char *branch, struct place *ret_run)
@@ -21,10 +57,7 @@ trigger(struct ctl *ctl, const struct place *project, const char *branch, struct
 		return ctl_fail("%s: the queue is full; `anvilctl queue %s` shows it",
 		    project->name, project->name);
 	case INGRESS_TRIGGER_RUN_UNAVAILABLE:
-		return ctl_fail(
-		    "%s: %s did not answer; whether the run was accepted is not known: "
-		    "`anvilctl queue %s`",
-		    project->name, project->shard, project->name);
+		return say_unavailable(ctl, project, done.u.unavailable.reason);
 	default: return ctl_fail("%s is gone", project->name);
 	}
 	*ret_run = (struct place) { .name = "" };

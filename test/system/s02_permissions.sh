@@ -46,6 +46,8 @@ expect_in "$(cat "$T/err")" "anvilctl health" "an answer of a shard that is out"
 # Nobody waits for it with a project that stands still.
 expect_exit 1 ctl project move "${on[1]}" 0
 expect_in "$(cat "$T/err")" "project/0 is failing" move
+expect_exit 1 ctl run "${on[0]}"
+expect_match "$(cat "$T/err")" "nothing was accepted, for project/0 cannot serve: .*owner, mode" run
 # Nor does anybody who needs it: each is told at once which file, why and what helps.
 expect_exit 1 ctl backup "$T/bk"
 expect_match "$(cat "$T/err")" "project/0 .*project-0.db cannot be written.*owner, mode" backup
