@@ -341,6 +341,17 @@ exits_load(struct exits *x, struct turn *t)
 	return r;
 }
 
+int
+exits_unwritten(const struct exits *x, const char *project_id)
+{
+	const struct exit_entry *en;
+
+	TAILQ_FOREACH (en, &x->list, link)
+		if (en->unwritten && strcmp(en->e.project_id, project_id) == 0)
+			return 1;
+	return 0;
+}
+
 const struct process_end *
 exits_find(const struct exits *x, const char *spawn_id)
 {

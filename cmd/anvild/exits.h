@@ -41,6 +41,9 @@ void exits_add_take(struct exits *x, struct exit_entry *room, const struct run_e
 /* Tells a shard what it has not answered yet; after its connection came up. */
 void exits_deliver(struct exits *x, int64_t shard);
 
+/* 1: the store does not know of an end of that project yet. */
+int exits_unwritten(const struct exits *x, const char *project_id);
+
 /* How that process ended; NULL when it is not known here (any more). */
 const struct process_end *exits_find(const struct exits *x, const char *spawn_id);
 

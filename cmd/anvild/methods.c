@@ -7,13 +7,11 @@
 #include "cmd/anvild/exits.h"
 #include "cmd/anvild/process.h"
 #include "cmd/anvild/reload.h"
+#include "cmd/anvild/removal.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/supervisor.h"
-#include "cmd/anvild/sweep.h"
 #include "gen/supervisor.h"
 #include "lib/base/log.h"
-
-#define RUNS_OF_A_LOOK 1000 /* folders removed by one supervisor.removeProject */
 
 int
 supervisor_ready(struct supervisor *s, struct turn *t, const struct supervisor_ready_params *p,
@@ -208,15 +206,27 @@ supervisor_remove_project(struct supervisor *s, struct turn *t,
     const struct supervisor_remove_project_params *p,
     struct supervisor_remove_project_result *ret)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = sup_stmt(t, SUP_ENDED_OF_PROJECT);
-	int r = stmt_bind(st, "si", p->project_id, (int64_t)RUNS_OF_A_LOOK);
+	struct parked *waiter;
+	int r;
 
-	ret->kind = SUPERVISOR_REMOVE_PROJECT_OK;
-	while (r == 0 && (r = stmt_step(st)) == 1) {
-		(void)serves_stop(s->serves, stmt_text(st, 0));
-		sweep_run(s->sweep, stmt_text(st, 0));
-		r = 0;
-	}
-	sweep_mirror(s->sweep, p->project_id);
-	return r;
+	(void)ret;
+	if (s->stopping)
+		return turn_fail(t, E_DRAINING, "the supervisor is stopping");
+	waiter = turn_park(t);
+	if (waiter == NULL)
+		return E_NOMEM;
+	r = removals_ask(s->removals, p->project_id, t->deadline_ms, waiter);
+	if (r < 0)
+		parked_error(waiter, r, NULL);
+	return TURN_PARKED;
+}
+
+void
+methods_answer_removed(struct parked *waiter)
+{
+	static const struct supervisor_remove_project_result ok = {
+		.kind = SUPERVISOR_REMOVE_PROJECT_OK
+	};
+
+	parked_reply(waiter, &ok);
 }

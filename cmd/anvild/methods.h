@@ -15,6 +15,8 @@ struct turn;
 void methods_set_how(struct runner_how *how, const struct process_end *end);
 /* To a parked supervisor.killRun: the process has been reaped. */
 void methods_answer_gone(struct parked *waiter, const struct process_end *end);
+/* Answers a parked supervisor.removeProject: all is gone. */
+void methods_answer_removed(struct parked *waiter);
 /* actor_desc.without_store of the supervisor. */
 int methods_without_store(void *ctx, struct turn *t, const void *params, void *result);
 /* To a parked supervisor.serveRun. */

@@ -17,6 +17,7 @@
 #include "cmd/anvild/methods.h"
 #include "cmd/anvild/options.h"
 #include "cmd/anvild/place.h"
+#include "cmd/anvild/removal.h"
 #include "cmd/anvild/runners.h"
 #include "cmd/anvild/salvage.h"
 #include "cmd/anvild/serves.h"
@@ -191,14 +192,15 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 	s->copies = errand_new(s, "copies");
 	s->exits = exits_new(s);
 	s->sweep = sweep_new(s);
+	s->removals = removals_new(s);
 	s->signals = signals_new(s);
 	s->handover = keys_new(s);
 	s->stop = stop_new(s);
 	s->watchdog = watchdog_new(s);
 	slots_init(&s->slots, c->runs_max_concurrent);
 	if (s->runners == NULL || s->serves == NULL || s->checks == NULL || s->copies == NULL ||
-	    s->exits == NULL || s->sweep == NULL || s->signals == NULL || s->handover == NULL ||
-	    s->stop == NULL || s->watchdog == NULL)
+	    s->exits == NULL || s->sweep == NULL || s->removals == NULL || s->signals == NULL ||
+	    s->handover == NULL || s->stop == NULL || s->watchdog == NULL)
 		return E_NOMEM;
 	return 0;
 }
@@ -308,6 +310,7 @@ supervisor_done(struct supervisor *s)
 		errand_free(s->copies);
 		exits_free(s->exits);
 		sweep_free(s->sweep);
+		removals_free(s->removals);
 		signals_free(s->signals);
 		keys_free(s->handover);
 		stop_free(s->stop);

@@ -30,6 +30,7 @@ struct child;
 struct errand;
 struct exits;
 struct keys;
+struct removals;
 struct runners;
 struct serves;
 struct signals;
@@ -63,6 +64,7 @@ struct supervisor {
 	struct signals *signals;   /* Owned.                                         */
 	struct keys *handover;     /* Owned.  How ingress gets newer keys.             */
 	struct sweep *sweep;       /* Owned.  Disk space and old run folders.          */
+	struct removals *removals; /* Owned.  Projects whose files go.               */
 	struct watchdog *watchdog; /* Owned.  Tells systemd that the loop turns.     */
 	/* Shutting down. */
 	struct stop *stop; /* Owned.                                          */

@@ -147,7 +147,7 @@ static void
 job_work(void *arg)
 {
 	struct job *j = arg;
-	CLEANUP(io_closep) int dir = io_open_dir(AT_FDCWD, j->parent);
+	CLEANUP(io_closep) int dir = open(j->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	/* What still runs would go on writing. */
 	for (int i = 0; i < KILL_TRIES && j->kind == JOB_LEFT && sandbox_sweep() != 0; i++)
@@ -164,6 +164,9 @@ job_work(void *arg)
 
 			j->failed = r < 0 ? r : j->failed;
 		}
+		/* A row goes next: no folder may come back behind it. */
+		if (j->failed == 0 && io_sync_dir(dir) < 0)
+			j->failed = E_SYS;
 	}
 }
 

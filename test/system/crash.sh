@@ -17,6 +17,7 @@ mkdir "$T/order" "$T/steps" "$T/hold" "$T/go" "$T/keys"
 chmod 777 "$T/order" "$T/steps"
 [ -z "$ACCOUNT" ] || chown "$ACCOUNT" "$T/keys"
 : >"$T/acked"
+: >"$T/removed"
 
 # Of lib.sh.
 # shellcheck disable=SC2034
@@ -76,6 +77,7 @@ scenario_of() {
 	child_* | supervisor_forked | supervisor_row_on_disk | supervisor_gate_open) echo "x02 trigger" ;;
 	supervisor_reaped | supervisor_exit_answered) echo "x02 lose" ;;
 	supervisor_sweeping | supervisor_swept) echo "x02 lose" ;;
+	supervisor_remov*) echo "x02 remove" ;;
 	supervisor_recovering | supervisor_recovered) echo "x02 start_again" ;;
 	supervisor_file_made | ingress_file_made | project_file_made) echo "x02 begin" ;;
 	supervisor_migrating | ingress_migrating | project_migrating) echo "x02 begin" ;;
@@ -450,14 +452,23 @@ undo_give() {
 		'.[].project | select(.projectId == $p).ownerSlug')" $heir "owner"
 }
 
+# With a run, a mirror, and what a fetch that was cut short leaves.
 before_remove() {
 	do_create
 	[ -n "$MADE" ] || fail "no project was made"
+	ask_surely "$MADE"
+	wait_for 30 "idle $MADE"
+	: >"$DATA/cache/$MADE.git.old-1"
 }
 
+# What is acknowledged of it is gone with it.
 do_remove() {
 	sed -i "/^$MADE$/d" "$T/created"
-	timeout 20 "$BUILD/anvilctl" -c "$CONF" project rm --yes "$MADE" >/dev/null 2>&1 || true
+	sed -n "s/^$MADE //p" "$T/acked" >>"$T/removed"
+	echo "$MADE" >>"$T/removed"
+	sed -i "/^$MADE /d" "$T/acked"
+	wait_for 20 "timeout 20 '$BUILD/anvilctl' -c '$CONF' project rm --yes $MADE >/dev/null 2>&1 || [ -e $ORDER.hit ]"
+	rm -f "$T/steps/$MADE"
 }
 
 deliveries=0
@@ -612,6 +623,15 @@ read_truths() {
 	jq -cS 'del(.position)' "$T/index" | sort >"$T/index.rows"
 }
 
+# No project is on its way out.
+all_removed() {
+	local n
+	for ((n = 0; n < ${conf[shards]-2}; n++)); do
+		list "project/$n" project.listLedger || return 1
+	done >"$T/phases" 2>/dev/null || return 1
+	! jq -e '.projects[] | select(.phase == "removing")' "$T/phases" >/dev/null
+}
+
 # Every run has ended, and the index says of each what its ledger says.
 has_settled() {
 	read_truths 2>/dev/null || return 1
@@ -656,6 +676,8 @@ check_files() {
 	# But for a mirror, whose next fetch writes them again.
 	left=$(find "$DATA" "$T/keys" -name '*.new' ! -path '*/cache/*' -o -name '*.old-*' -o -name '*.next.json' | head -n 5)
 	expect "$left" "" "left-over files"
+	left=$(find "$DATA" 2>/dev/null | grep -Ff "$T/removed" | head -n 5) || true
+	expect "$left" "" "left of removed projects"
 	left=$(find /sys/fs/cgroup -name "*anvil*$PORT*" 2>/dev/null | head -n 5)
 	expect "$left" "" "left-over groups"
 }
@@ -664,6 +686,7 @@ check_files() {
 verify() {
 	local run end
 	revive
+	wait_for 60 all_removed
 	wait_for 90 has_settled
 	end=$((SECONDS + 60))
 	jq -r .row.runId "$T/ledger" | sort >"$T/known"
