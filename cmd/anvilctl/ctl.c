@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -216,6 +217,39 @@ print_issues(const json_t *data)
 	}
 }
 
+/* A supervisor holds this for its whole life, whatever sockets one that was killed has left. */
+static int
+anvild_runs(const struct ctl *ctl)
+{
+	CLEANUP(io_closep)
+	int fd = openat(ctl->dirfd, "anvild.lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno != ENOENT;
+	return flock(fd, LOCK_SH | LOCK_NB) < 0;
+}
+
+/* ${err} is E_NOENT or E_LINK. */
+static void
+explain_silence(const struct ctl *ctl, const char *to, const char *socket, int err)
+{
+	if (!anvild_runs(ctl))
+		(void)ctl_fail(
+		    "anvild does not run: %s %s/%s\nStart it: `anvild -c FILE`, or `systemctl "
+		    "start anvild` where it is a service.  Another runtime directory: -d DIR.",
+		    err == E_NOENT ? "there is no" : "nobody listens on", ctl->runtime_dir,
+		    socket);
+	else if (err == E_NOENT)
+		(void)ctl_fail("%s is not running: no socket %s in %s\n`anvilctl ps` lists who "
+			       "is.  Another runtime directory: -d DIR.",
+		    to, socket, ctl->runtime_dir);
+	else
+		(void)ctl_fail(
+		    "%s does not answer on %s/%s; it is being restarted: try again\nWhen that "
+		    "lasts: `anvilctl health`.",
+		    to, ctl->runtime_dir, socket);
+}
+
 static int
 explain_unreachable(const struct ctl *ctl, const char *to, int err)
 {
@@ -228,17 +262,7 @@ explain_unreachable(const struct ctl *ctl, const char *to, int err)
 		    "\"%s\" is no address of an actor; `anvilctl ps` lists them", to);
 		return CTL_REFUSED;
 	case E_NOENT:
-		(void)ctl_fail(
-		    "%s is not running: no socket %s in %s\nIs anvild running?  Another "
-		    "runtime directory: -d DIR.",
-		    to, socket, ctl->runtime_dir);
-		break;
-	case E_LINK:
-		(void)ctl_fail(
-		    "%s does not answer on %s/%s; it may be restarting: try again\nWhen "
-		    "that lasts anvild does not run, or was killed: start it.",
-		    to, ctl->runtime_dir, socket);
-		break;
+	case E_LINK: explain_silence(ctl, to, socket, err); break;
 	case E_DENIED:
 		(void)ctl_fail("%s belongs to another user; use that user, or root", to);
 		break;

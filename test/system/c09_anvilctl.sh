@@ -114,6 +114,22 @@ expect_exit 0 ctl user disable demo
 refused 403 user_disabled GET /api/private/me >/dev/null
 expect_exit 0 ctl user enable demo
 api GET /api/private/me >/dev/null
+
+# All of it killed: the sockets are still there, and nobody listens.
+killed_some=yes
+for pid in $(descendants "$ANVILD") "$ANVILD"; do
+	kill -KILL "$pid" 2>/dev/null || true
+done
+wait "$ANVILD" 2>/dev/null || true
+[ -S "$RUNTIME/supervisor.sock" ] || fail "there is no socket left"
+for command in ps "project list" health; do
+	# shellcheck disable=SC2086 # two words
+	expect_exit 3 ctl $command
+	expect_in "$(cat "$T/err")" "anvild does not run" "$command"
+	expect_in "$(cat "$T/err")" "Start it: " "$command"
+done
+start_anvild
 stop_all
 
 expect_exit 3 ctl ps
+expect_in "$(cat "$T/err")" "anvild does not run" "a system that was stopped"
