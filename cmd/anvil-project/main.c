@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/anvil-project/check.h"
+#include "cmd/anvil-project/intake.h"
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/shard.h"
@@ -48,6 +49,7 @@ on_drain(void *ctx)
 	const struct shard *s = ctx;
 
 	moves_leave(s->moves);
+	intakes_leave(s->intakes);
 	actor_drained(s->actor);
 }
 

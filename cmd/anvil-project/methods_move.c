@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/anvil-project/intake.h"
 #include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/notice.h"
 #include "cmd/anvil-project/shard.h"
@@ -70,13 +71,6 @@ part_is_kept(void *arg)
 	CRASH_POINT("import_part_kept");
 }
 
-static void
-copy_is_made(void *arg)
-{
-	CRASH_POINT("import_copy_made");
-	actor_truncate_log(arg); /* There were secrets in the parts, if sealed ones. */
-}
-
 static int
 refuse(struct turn *t, const struct project_import_part_params *p, int err)
 {
@@ -91,28 +85,22 @@ static int
 take_part(struct shard *s, struct turn *t, const struct project_import_part_params *p,
     struct project_import_part_result *ret)
 {
-	const struct ledger_at at = { t->store, t->arena, t->now_ms };
 	const struct ledger_part part = { .project_id = p->project_id,
 		.move_id = p->move_id,
 		.part = p->part,
 		.rows = p->rows };
 	int r = ledger_part_add(t->store, &part);
 
+	if (r == E_INVAL || r == E_TOO_BIG || r == E_CONSTRAINT)
+		return refuse(t, p, r);
+	if (r == 0)
+		r = turn_after_commit(t, part_is_kept, NULL, NULL);
+	if (r < 0)
+		return r;
+	if (p->last)
+		return intakes_import(s->intakes, t, p->project_id, p->move_id, p->part);
 	ret->kind = PROJECT_IMPORT_PART_STORED;
-	if (r == 0 && p->last) {
-		ret->kind = PROJECT_IMPORT_PART_IMPORTED;
-		r = ledger_import(&at, p->project_id, p->move_id, p->part);
-	}
-	switch (r) {
-	case 0:
-		return turn_after_commit(
-		    t, p->last ? copy_is_made : part_is_kept, s->actor, NULL);
-	case E_INVAL:
-	case E_TOO_BIG:
-	case E_CONSTRAINT:
-	case E_ILLEGAL: return refuse(t, p, r);
-	default: return r;
-	}
+	return 0;
 }
 
 int
@@ -120,7 +108,7 @@ project_import_part(struct shard *s, struct turn *t, const struct project_import
     struct project_import_part_result *ret)
 {
 	struct ledger_move here;
-	int r = ledger_move_get(t->store, p->project_id, &here);
+	int left, r = ledger_move_get(t->store, p->project_id, &here);
 
 	if (r < 0)
 		return r;
@@ -131,11 +119,18 @@ project_import_part(struct shard *s, struct turn *t, const struct project_import
 		ret->u.refused.reason = "the project is there already";
 		return 0;
 	}
-	if (here.where == LEDGER_INCOMING && strcmp(here.move_id, p->move_id) == 0) {
-		ret->kind = PROJECT_IMPORT_PART_IMPORTED;
+	if (here.where != LEDGER_INCOMING || strcmp(here.move_id, p->move_id) != 0)
+		return take_part(s, t, p, ret);
+	r = ledger_import_look(t->store, p->project_id, p->move_id, &left);
+	if (r == 0 && left)
+		return intakes_import(s->intakes, t, p->project_id, p->move_id, 0);
+	ret->kind = PROJECT_IMPORT_PART_IMPORTED;
+	if (r == E_NOENT) {
+		ret->kind = PROJECT_IMPORT_PART_REFUSED;
+		ret->u.refused.reason = "the move was given up";
 		return 0;
 	}
-	return take_part(s, t, p, ret);
+	return r;
 }
 
 /* Its leases get 30 s as after a start, and all that should be going on begins. */
@@ -175,19 +170,10 @@ project_activate(struct shard *s, struct turn *t, const struct project_activate_
 	return r < 0 ? r : turn_after_commit(t, is_served, s, NULL);
 }
 
-static void
-is_dropped(void *arg)
-{
-	CRASH_POINT("import_dropped");
-	actor_truncate_log(arg);
-}
-
 int
 project_discard_import(struct shard *s, struct turn *t,
     const struct project_discard_import_params *p, struct project_discard_import_result *ret)
 {
-	int r = ledger_discard(t->store, p->project_id, p->move_id);
-
-	ret->kind = PROJECT_DISCARD_IMPORT_DISCARDED;
-	return r < 0 ? r : turn_after_commit(t, is_dropped, s->actor, NULL);
+	(void)ret;
+	return intakes_discard(s->intakes, t, p->project_id, p->move_id);
 }

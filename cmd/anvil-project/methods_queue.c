@@ -69,8 +69,9 @@ project_find_run(struct shard *s, struct turn *t, const struct project_find_run_
 	/* Neither is it missing nor is this row to be relied on. */
 	if (here.where == LEDGER_INCOMING)
 		return turn_fail(t, E_BUSY, "its project is on its way here");
-	ret->kind = PROJECT_FIND_RUN_FOUND;
-	return convert_run(&run, &ret->u.found.run);
+	ret->kind = here.where == LEDGER_MOVED ? PROJECT_FIND_RUN_NOT_FOUND
+					       : PROJECT_FIND_RUN_FOUND;
+	return here.where == LEDGER_MOVED ? 0 : convert_run(&run, &ret->u.found.run);
 }
 
 /* ---- cancel ---- */

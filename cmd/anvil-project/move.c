@@ -8,7 +8,7 @@
 #include "lib/base/mem.h"
 
 static const char *const stage_names[] = { "reach", "settle", "export", "give", "abort",
-	"activate", "flip", "discard" };
+	"activate", "flip", "clear", "discard" };
 
 static void on_timer(void *arg);
 static void on_up(void *arg, struct link *l, struct rpc_peer *p);
@@ -255,7 +255,7 @@ find(const struct moves *m, const char *project_id)
 	struct move *mv;
 
 	LIST_FOREACH (mv, &m->list, entry)
-		if (mv->stage != MOVE_DISCARD && strcmp(mv->row.project_id, project_id) == 0)
+		if (mv->stage < MOVE_CLEAR && strcmp(mv->row.project_id, project_id) == 0)
 			return mv;
 	return NULL;
 }

@@ -206,7 +206,7 @@ part_turn(void *arg, struct turn *t)
 	buf_reset(&mv->text);
 	mv->next = mv->pages;
 	return ledger_move_part(t->store, &mv->next,
-	    (size_t)tuned("ANVIL_MOVE_PART_BYTES", LEDGER_PART_BYTES), &mv->text, &mv->last);
+	    (size_t)tuned("ANVIL_MOVE_PART_BYTES", LEDGER_PART_AIM), &mv->text, &mv->last);
 }
 
 /* The other shard, or this one, is not able now: it may be in a moment. */
@@ -318,17 +318,25 @@ is_active(struct move *mv)
 	move_turn_to(mv, MOVE_FLIP);
 }
 
+/* The directory says so, or it has gone on since. */
 static void
-is_done(struct move *mv)
+is_moved(struct move *mv)
 {
 	struct project_move_result res = { .kind = PROJECT_MOVE_MOVED };
 
-	CRASH_POINT("move_done");
 	log_event(LOG_LEVEL_INFO, "project_moved", LOG_STR("projectId", mv->row.project_id),
 	    LOG_INT("shard", mv->row.to),
 	    LOG_INT("durationMs", mono_diff_ms(mv->begun, clock_mono())));
 	res.u.moved.shard = mv->row.to;
-	move_finish(mv, &res);
+	move_answer(mv, &res);
+	move_turn_to(mv, MOVE_CLEAR);
+}
+
+static void
+is_done(struct move *mv)
+{
+	CRASH_POINT("move_done");
+	move_finish(mv, NULL);
 }
 
 static void
@@ -342,11 +350,11 @@ on_activated(void *arg, int err, const struct project_activate_result *res)
 	if (err < 0)
 		move_again(mv);
 	else if (res->kind == PROJECT_ACTIVATE_LIVE)
-		move_write(mv, note_active, is_active, is_done);
+		move_write(mv, note_active, is_active, is_moved);
 	else
 		/* It has gone on since, or has been removed: the directory is for who came
 		 * after us. */
-		move_write(mv, note_done, is_done, is_done);
+		is_moved(mv);
 }
 
 static void
@@ -376,7 +384,7 @@ on_flipped(void *arg, int err, const struct index_set_shard_result *res)
 	if (err < 0)
 		move_again(mv);
 	else
-		move_write(mv, note_done, is_done, is_done);
+		is_moved(mv);
 }
 
 /* Nobody has given it back meanwhile, and it is for us to say where it is. */
@@ -405,12 +413,37 @@ flip(struct move *mv)
 	int r = actor_turn(mv->owner->shard->actor, 0, still_given_turn, mv);
 
 	if (r == E_NOENT)
-		is_done(mv);
+		is_moved(mv);
 	else if (r < 0 || peer == NULL ||
 	    index_set_shard_call(peer, &opts, &p, on_flipped, mv) < 0)
 		move_again(mv);
 	else
 		mv->pending = 1;
+}
+
+/* ---- what is left here ---- */
+
+/* Until all is gone; E_NOENT: somebody else has its place. */
+static int
+clear(struct move *mv, struct turn *t)
+{
+	int r = still_given_turn(mv, t);
+
+	if (r == 0)
+		r = ledger_empty_some(t->store, mv->row.project_id,
+		    tuned("ANVIL_MOVE_CLEAR_ROWS", LEDGER_EMPTY_ROWS), &mv->left);
+	return r < 0 || mv->left ? r : note_done(mv, t);
+}
+
+static void
+is_cleared(struct move *mv)
+{
+	if (!mv->left) {
+		is_done(mv);
+		return;
+	}
+	CRASH_POINT("move_clearing");
+	move_look_after(mv, 0);
 }
 
 /* ---- step by step ---- */
@@ -429,6 +462,7 @@ move_step(struct move *mv)
 	case MOVE_ABORT: move_write(mv, thaw, is_thawed, is_missing); break;
 	case MOVE_ACTIVATE: activate(mv); break;
 	case MOVE_FLIP: flip(mv); break;
+	case MOVE_CLEAR: move_write(mv, clear, is_cleared, is_done); break;
 	case MOVE_DISCARD: discard(mv); break;
 	}
 }

@@ -23,6 +23,8 @@ enum move_stage {
 	MOVE_ABORT,  /* Given up: to be live again.                        */
 	MOVE_ACTIVATE,
 	MOVE_FLIP,
+	/* Behind the move, of which nobody has to know any more. */
+	MOVE_CLEAR,   /* What is left of it here goes, bit by bit.          */
 	MOVE_DISCARD, /* Given up; the other shard may still have a copy.   */
 };
 
@@ -51,6 +53,7 @@ struct move {
 	struct ledger_pages pages, next; /* Up to this part, and behind it. */
 	int64_t part, best;
 	int last;
+	int left; /* Of MOVE_CLEAR: there is more. */
 	struct buf text;
 	char reason[MOVE_REASON_SIZE];
 	STAILQ_HEAD(, move_waiter) waiters;

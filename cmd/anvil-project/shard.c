@@ -2,6 +2,7 @@
 
 #include "cmd/anvil-project/broken.h"
 #include "cmd/anvil-project/dispatcher.h"
+#include "cmd/anvil-project/intake.h"
 #include "cmd/anvil-project/leases.h"
 #include "cmd/anvil-project/move.h"
 #include "cmd/anvil-project/removal.h"
@@ -55,13 +56,15 @@ shard_new(struct actor *a, int64_t number)
 	s->takeovers = takeovers_new(s);
 	s->removals = removals_new(s);
 	s->moves = moves_new(s);
+	s->intakes = intakes_new(s);
 	s->broken = broken_new();
 	s->pump = actor_timer_new(a, on_pump, s);
 	s->timer = actor_timer_new(a, on_timer, s);
 	s->ingress = actor_link(a, "ingress", &ingress_ops, s);
 	if (s->leases == NULL || s->dispatcher == NULL || s->syncer == NULL ||
 	    s->takeovers == NULL || s->removals == NULL || s->moves == NULL ||
-	    s->broken == NULL || s->pump == NULL || s->timer == NULL || s->ingress == NULL)
+	    s->intakes == NULL || s->broken == NULL || s->pump == NULL || s->timer == NULL ||
+	    s->ingress == NULL)
 		return shard_free(s);
 	return s;
 }
@@ -72,6 +75,7 @@ shard_free(struct shard *s)
 	if (s == NULL)
 		return NULL;
 	moves_free(s->moves);
+	intakes_free(s->intakes);
 	takeovers_free(s->takeovers);
 	removals_free(s->removals);
 	dispatcher_free(s->dispatcher);

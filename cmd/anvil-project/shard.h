@@ -15,6 +15,7 @@
 
 struct broken;
 struct dispatcher;
+struct intakes;
 struct leases;
 struct moves;
 struct proc;
@@ -38,6 +39,7 @@ struct shard {
 	struct takeovers *takeovers;   /* Owned.  Runs whose process is gone.             */
 	struct removals *removals;     /* Owned.  Projects on their way out.                */
 	struct moves *moves;           /* Owned.  Projects on their way to another shard.   */
+	struct intakes *intakes;       /* Owned.  Projects on their way here.               */
 	struct broken *broken;         /* Owned.  Rows that are passed over.                */
 	/* Time. */
 	struct actor_timer *pump;  /* Zero delay: rows have changed, look what is due.  */

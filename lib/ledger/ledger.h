@@ -21,6 +21,7 @@
  *   mend.h      what is done about a breach
  *   sealed.h    secrets, when keys are rotated
  *   move.h      a project that goes to another shard
+ *   import.h    a project that comes from one
  */
 #ifndef LIB_LEDGER_LEDGER_H
 #define LIB_LEDGER_LEDGER_H
@@ -29,6 +30,7 @@
 #include "lib/ledger/delivery.h"
 #include "lib/ledger/dispatch.h"
 #include "lib/ledger/export.h"
+#include "lib/ledger/import.h"
 #include "lib/ledger/lease.h"
 #include "lib/ledger/mend.h"
 #include "lib/ledger/move.h"

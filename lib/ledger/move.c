@@ -3,21 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/enc.h"
 #include "lib/base/err.h"
-#include "lib/ledger/inside.h"
-#include "lib/wire/wire.h"
+#include "lib/ledger/moved.h"
 
-#define DIGEST_BYTES 32
-#define END_BYTES    64 /* of a part, behind its last row: the names of tables without rows */
+#define END_BYTES 64 /* of a part, behind its last row: the names of tables without rows */
 
-/* What a part may hold, in the order in which it is written: rows refer to those before them. */
-static const struct table {
-	const char *name;
-	size_t ncolumns;
-	size_t nnested; /* The last column is a list of rows of so many; 0: it is not. */
-	enum ledger_stmt read;
-} tables[] = {
+/* Rows refer to those before them. */
+const struct ledger_moved_table ledger_moved_tables[LEDGER_MOVED_TABLES] = {
 	{ "state", 5, 0, LG_MOVED_STATE },
 	{ "config", 13, 0, LG_MOVED_CONFIG },
 	{ "webhooks", 10, 9, LG_MOVED_WEBHOOKS },
@@ -158,7 +150,8 @@ ledger_given(
 static int
 read_rows(struct store *s, struct ledger_pages *p, size_t limit, size_t *n, struct buf *out)
 {
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, (unsigned)tables[p->table].read);
+	CLEANUP(stmt_resetp)
+	struct stmt *st = store_stmt(s, (unsigned)ledger_moved_tables[p->table].read);
 	int r = stmt_bind(st, "si", p->project_id, p->after), first = 1;
 
 	while (r == 0 && (r = stmt_step(st)) == 1) {
@@ -187,9 +180,10 @@ ledger_move_part(
 	int r = 0;
 
 	(void)buf_add_byte(out, '{');
-	while (r == 0 && p->table < ARRAY_LEN(tables)) {
+	while (r == 0 && p->table < LEDGER_MOVED_TABLES) {
 		(void)buf_printf(out, "%s\"%s\":[",
-		    out->data != NULL && out->len > 1 ? "," : "", tables[p->table].name);
+		    out->data != NULL && out->len > 1 ? "," : "",
+		    ledger_moved_tables[p->table].name);
 		r = read_rows(s, p, limit, &n, out);
 		(void)buf_add_byte(out, ']');
 		if (r == 0) {
@@ -204,11 +198,12 @@ ledger_move_part(
 	return out->failed ? E_NOMEM : 0;
 }
 
+/* What nobody may find here any more; the rest goes bit by bit, ledger_empty_some(). */
 static int
 empty(struct store *s, const char *project_id)
 {
-	static const enum ledger_stmt stmts[] = { LG_MOVE_EMPTY_RUNS, LG_MOVE_EMPTY_DELIVERIES,
-		LG_MOVE_EMPTY_WEBHOOKS, LG_MOVE_EMPTY_CONFIG };
+	static const enum ledger_stmt stmts[] = { LG_MOVE_EMPTY_WEBHOOKS,
+		LG_MOVE_EMPTY_CONFIG };
 
 	for (size_t i = 0; i < ARRAY_LEN(stmts); i++) {
 		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, (unsigned)stmts[i]);
@@ -254,221 +249,10 @@ ledger_thaw(struct store *s, const struct ledger_move *m, int64_t now_ms)
 	return r;
 }
 
-/* Runs a statement whose one parameter is an id. */
-static int
-run_with(struct store *s, enum ledger_stmt which, const char *id)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, (unsigned)which);
-
-	return ledger_run_stmt(st, stmt_bind(st, "s", id));
-}
-
 int
 ledger_discarded(struct store *s, const char *move_id)
 {
-	return run_with(s, LG_DISCARD_REMOVE, move_id);
-}
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_DISCARD_REMOVE);
 
-/* ---- the new shard: parts ---- */
-
-static int
-is_value(const json_t *v)
-{
-	return json_is_string(v) || json_is_integer(v) || json_is_null(v);
-}
-
-static int
-are_nested(const json_t *rows, size_t ncolumns)
-{
-	const json_t *row, *v;
-	size_t i, k;
-
-	if (!json_is_array(rows))
-		return 0;
-	json_array_foreach (rows, i, row) {
-		if (!json_is_array(row) || json_array_size(row) != ncolumns)
-			return 0;
-		json_array_foreach (row, k, v)
-			if (!is_value(v))
-				return 0;
-	}
-	return 1;
-}
-
-static int
-is_row(const json_t *row, const struct table *t)
-{
-	if (!json_is_array(row) || json_array_size(row) != t->ncolumns)
-		return 0;
-	for (size_t i = 0; i < t->ncolumns; i++) {
-		const json_t *v = json_array_get(row, i);
-
-		if (t->nnested != 0 && i == t->ncolumns - 1 ? !are_nested(v, t->nnested)
-							    : !is_value(v))
-			return 0;
-	}
-	return 1;
-}
-
-/* Tables that are known, with rows of the right length; the schema judges the values. */
-static int
-is_part(const json_t *rows)
-{
-	size_t known = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-		const json_t *list = json_object_get(rows, tables[i].name), *row;
-		size_t at;
-
-		if (list == NULL)
-			continue;
-		known++;
-		if (!json_is_array(list))
-			return 0;
-		json_array_foreach (list, at, row)
-			if (!is_row(row, &tables[i]))
-				return 0;
-	}
-	return json_is_object(rows) && json_object_size(rows) == known;
-}
-
-int
-ledger_part_add(struct store *s, const struct ledger_part *p)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = NULL;
-	CLEANUP(buf_done) struct buf text = BUF_INIT;
-	int r = is_part(p->rows) ? json_text_dump(&text, p->rows) : E_INVAL;
-
-	if (r == 0 && text.len > LEDGER_PART_BYTES)
-		r = E_TOO_BIG;
-	if (r == 0 && p->part == 1)
-		r = run_with(s, LG_PART_REMOVE, p->move_id);
-	if (r < 0)
-		return r;
-	if (buf_cstr(&text) == NULL)
-		return E_NOMEM;
-	st = store_stmt(s, LG_PART_ADD);
-	return ledger_run_stmt(st,
-	    stmt_bind(st, "siss", p->move_id, p->part, p->project_id, (const char *)text.data));
-}
-
-/* ---- the new shard: rows of the parts ---- */
-
-static int
-are_whole(struct store *s, const char *project_id, const char *move_id, int64_t nparts)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_PART_COUNT);
-	int r = stmt_first(st, stmt_bind(st, "ss", move_id, project_id));
-
-	if (r < 0)
-		return r;
-	return stmt_int(st, 0) == nparts && stmt_int(st, 1) == nparts && stmt_int(st, 2) == 0
-	    ? 0
-	    : E_INVAL;
-}
-
-static int
-import_state(const struct ledger_at *at, const char *project_id, const char *move_id)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(at->store, LG_IMPORT_STATE);
-	int r = ledger_run_stmt(st, stmt_bind(st, "ssi", project_id, move_id, at->now_ms));
-
-	return r == 0 && store_changes(at->store) != 1 ? E_INVAL : r;
-}
-
-static int
-import_table(
-    struct store *s, enum ledger_stmt which, const char *project_id, const char *move_id)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, (unsigned)which);
-
-	return ledger_run_stmt(st, stmt_bind(st, "ss", project_id, move_id));
-}
-
-/* Columns as LG_MOVED_DELIVERIES has them; SQL cannot make the digest's bytes of its digits. */
-static int
-import_delivery(struct store *s, const char *project_id, struct stmt *from)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_DELIVERY_ADD);
-	const char *digits = stmt_text(from, 11);
-	uint8_t digest[DIGEST_BYTES];
-
-	if (digits == NULL || stmt_is_null(from, 12) || stmt_is_null(from, 14) ||
-	    hex_decode(digits, strlen(digits), digest, sizeof(digest)) < 0)
-		return E_CONSTRAINT;
-	return ledger_run_stmt(st,
-	    stmt_bind(st, "ssssssssssssbisi", project_id, stmt_text(from, 0),
-		stmt_text(from, 1), stmt_text(from, 2), stmt_text(from, 3), stmt_text(from, 4),
-		stmt_text(from, 5), stmt_text(from, 6), stmt_text(from, 7), stmt_text(from, 8),
-		stmt_text(from, 9), stmt_text(from, 10), digest, sizeof(digest),
-		stmt_int(from, 12), stmt_text(from, 13), stmt_int(from, 14)));
-}
-
-static int
-import_deliveries(struct store *s, const char *project_id, const char *move_id)
-{
-	CLEANUP(stmt_resetp) struct stmt *from = store_stmt(s, LG_IMPORT_DELIVERIES);
-	int r = stmt_bind(from, "ss", project_id, move_id);
-
-	while (r == 0 && (r = stmt_step(from)) == 1)
-		r = import_delivery(s, project_id, from);
-	return r;
-}
-
-int
-ledger_import(
-    const struct ledger_at *at, const char *project_id, const char *move_id, int64_t nparts)
-{
-	struct ledger_move here;
-	int r = ledger_move_get(at->store, project_id, &here);
-
-	if (r < 0)
-		return r;
-	if (here.where == LEDGER_INCOMING && strcmp(here.move_id, move_id) == 0)
-		return 0;
-	if (here.where == LEDGER_HERE || here.where == LEDGER_FROZEN)
-		return E_EXISTS;
-	r = are_whole(at->store, project_id, move_id, nparts);
-	if (r == 0)
-		r = run_with(at->store, LG_MOVE_REPLACE, project_id);
-	if (r == 0)
-		r = import_state(at, project_id, move_id);
-	if (r == 0)
-		r = import_table(at->store, LG_IMPORT_CONFIG, project_id, move_id);
-	if (r == 0 && store_changes(at->store) != 1)
-		r = E_INVAL;
-	if (r == 0)
-		r = import_table(at->store, LG_IMPORT_WEBHOOKS, project_id, move_id);
-	if (r == 0)
-		r = import_table(at->store, LG_IMPORT_REFUSALS, project_id, move_id);
-	if (r == 0)
-		r = import_deliveries(at->store, project_id, move_id);
-	if (r == 0)
-		r = import_table(at->store, LG_IMPORT_RUNS, project_id, move_id);
-	if (r == 0)
-		r = import_table(at->store, LG_IMPORT_EVENTS, project_id, move_id);
-	return r < 0 ? r : run_with(at->store, LG_PART_REMOVE_ALL, project_id);
-}
-
-int
-ledger_activate(struct store *s, const char *project_id, const char *move_id, int64_t now_ms,
-    struct ledger_move *ret)
-{
-	int r;
-
-	{
-		CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_MOVE_ACTIVATE);
-
-		r = ledger_run_stmt(st, stmt_bind(st, "ssi", project_id, move_id, now_ms));
-	}
-	return r < 0 ? r : ledger_move_get(s, project_id, ret);
-}
-
-int
-ledger_discard(struct store *s, const char *project_id, const char *move_id)
-{
-	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_MOVE_DROP);
-	int r = ledger_run_stmt(st, stmt_bind(st, "ss", project_id, move_id));
-
-	return r < 0 ? r : run_with(s, LG_PART_REMOVE, move_id);
+	return ledger_run_stmt(st, stmt_bind(st, "s", move_id));
 }

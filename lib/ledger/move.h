@@ -2,8 +2,8 @@
  * lib/ledger/move.h -- a project that goes to another shard, whole (spec project 17).
  *
  * The old shard freezes it, reads its rows by parts, turns into a tombstone when the new one has
- * them all, and from then on has only to tell others; the new shard keeps the parts, makes the
- * rows of them in one transaction, and serves them when it is told.  Each function may be repeated.
+ * them all, and from then on has only to tell others and to clear away; what the new one does
+ * stands in import.h.  Each function may be repeated.
  */
 #ifndef LIB_LEDGER_MOVE_H
 #define LIB_LEDGER_MOVE_H
@@ -11,13 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "lib/base/buf.h"
 #include "lib/base/id.h"
-#include "lib/ledger/run.h"
 
-#define LEDGER_PART_BYTES (1u << 20) /* of the JSON text of one part, at most */
+struct arena;
+struct store;
+
+#define LEDGER_PART_BYTES (1u << 20)  /* of the JSON text of one part, at most       */
+#define LEDGER_PART_AIM   (64u << 10) /* so that a turn can make rows of it shortly */
 
 /* ---- whose it is ---- */
 
@@ -89,8 +90,8 @@ struct ledger_pages {
 int ledger_move_part(
     struct store *s, struct ledger_pages *p, size_t limit, struct buf *out, int *ret_last);
 
-/* The point of no return: all rows but the tombstone go.  E_NOENT: it is not frozen for that
- * move. */
+/* The point of no return: what is left is a tombstone, and runs and deliveries that are for
+ * ledger_empty_some().  E_NOENT: it is not frozen for that move. */
 int ledger_give(struct store *s, const char *project_id, const char *move_id, int64_t now_ms);
 /* LEDGER_STEP_ACTIVE or LEDGER_STEP_DONE. */
 int ledger_given(
@@ -100,29 +101,5 @@ int ledger_given(
 int ledger_thaw(struct store *s, const struct ledger_move *m, int64_t now_ms);
 /* The new shard has dropped the copy. */
 int ledger_discarded(struct store *s, const char *move_id);
-
-/* ---- the new shard ---- */
-
-struct ledger_part {
-	const char *project_id, *move_id;
-	int64_t part; /* from 1 */
-	const json_t *rows;
-};
-
-/* Keeps a part.  The first one replaces all that is there of the move.  E_INVAL: these are no rows;
- * E_TOO_BIG. */
-int ledger_part_add(struct store *s, const struct ledger_part *p);
-/* Makes the project of parts 1..${nparts}, as a copy that is not served, in place of an earlier
- * copy or a tombstone.  An error leaves the transaction to be undone: E_INVAL (parts are missing or
- * are of something else), E_EXISTS (the project is here), E_CONSTRAINT or E_ILLEGAL (rows
- * that no project can have). */
-int ledger_import(
-    const struct ledger_at *at, const char *project_id, const char *move_id, int64_t nparts);
-/* The copy is served from here on; the index is told of the configuration again.  Nothing when it
- * is served already.  *ret: what it is then. */
-int ledger_activate(struct store *s, const char *project_id, const char *move_id,
-    int64_t now_ms, struct ledger_move *ret);
-/* Parts and copy of that move go, if they are there and are not served. */
-int ledger_discard(struct store *s, const char *project_id, const char *move_id);
 
 #endif

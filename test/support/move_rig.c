@@ -112,9 +112,13 @@ int
 pair_import(const struct move_pair *pair, int project, int move)
 {
 	const struct ledger_at at = rig_at(pair->to);
+	int left, r;
 
-	return ledger_import(
-	    &at, rig_prj(pair->to, project), pair_move_id(pair, move), pair->nparts);
+	do
+		r = ledger_import(&at, rig_prj(pair->to, project), pair_move_id(pair, move),
+		    pair->nparts, &left);
+	while (r == 0 && left);
+	return r;
 }
 
 int
@@ -122,6 +126,30 @@ pair_give(const struct move_pair *pair, int project, int move)
 {
 	return ledger_give(pair->from->s, rig_prj(pair->from, project),
 	    pair_move_id(pair, move), pair->from->now);
+}
+
+void
+pair_clear(const struct move_pair *pair, int project)
+{
+	int left;
+
+	do
+		assert_int_equal(
+		    ledger_empty_some(pair->from->s, rig_prj(pair->from, project), 2, &left),
+		    0);
+	while (left);
+}
+
+void
+pair_discard(const struct move_pair *pair, int project, int move)
+{
+	int left;
+
+	do
+		assert_int_equal(ledger_discard(pair->to->s, rig_prj(pair->to, project),
+				     pair_move_id(pair, move), &left),
+		    0);
+	while (left);
 }
 
 int
@@ -141,6 +169,7 @@ pair_move(struct move_pair *pair, int project, int move, size_t limit)
 	pair_send(pair, project, move);
 	assert_int_equal(pair_import(pair, project, move), 0);
 	assert_int_equal(pair_give(pair, project, move), 0);
+	pair_clear(pair, project);
 	assert_int_equal(pair_activate(pair, project, move, &m), 0);
 	assert_int_equal(m.where, LEDGER_HERE);
 }

@@ -38,8 +38,12 @@ void pair_export(struct move_pair *pair, int project, size_t limit);
 int pair_store_part(
     const struct move_pair *pair, int project, int move, int64_t part, const json_t *rows);
 void pair_send(const struct move_pair *pair, int project, int move);
+/* All its steps. */
 int pair_import(const struct move_pair *pair, int project, int move);
 int pair_give(const struct move_pair *pair, int project, int move);
+/* What the old shard has still of it goes; what the new one has of a move that was given up. */
+void pair_clear(const struct move_pair *pair, int project);
+void pair_discard(const struct move_pair *pair, int project, int move);
 int pair_activate(const struct move_pair *pair, int project, int move, struct ledger_move *ret);
 /* From the first step to the last. */
 void pair_move(struct move_pair *pair, int project, int move, size_t limit);

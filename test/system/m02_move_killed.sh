@@ -8,7 +8,7 @@ HOLD=${HOLD/600/6000}	# for as long as all of this takes
 make_steps_repo "$T/src" say "echo begun; $HOLD; echo ended" >/dev/null
 order=$T/order/point
 export ANVIL_CRASH_FILE=$order ANVIL_FAULT_FILE=$T/faults
-export ANVIL_MOVE_PART_BYTES=900 ANVIL_MOVE_STALLED_MS=1000
+export ANVIL_MOVE_PART_BYTES=900 ANVIL_MOVE_STALLED_MS=1000 ANVIL_MOVE_CLEAR_ROWS=1
 mkdir "$T/order"
 chmod 777 "$T/order" "$T"
 start_all shards=2
@@ -47,6 +47,14 @@ ledger() {
 	ctl queue demo/hello --json | jq -c '.[0] | [.active.runId, [.pending[] | [.runId, .position]]]'
 }
 
+# clear: nobody is at anything of a move any more.
+clear() {
+	local shard
+	for shard in 0 1; do
+		[ "$(ctl call project/$shard actor.inspect | jq '.state.moves | length')" = 0 ] || return 1
+	done
+}
+
 deaths=0
 revive() {
 	# Whoever dies often is held back, but the next supervisor knows nothing of that.
@@ -80,6 +88,7 @@ at() {
 	wait_for 20 "[ \"\$(owners)\" = '$at live' ]"
 	wait_for 20 "[ \"\$(ctl project list --json | jq '.[0].shard')\" = $at ]"
 	expect "$(ledger)" "$before" "queue after $1"
+	wait_for 20 clear
 	is_alive "$pid" || fail "the run has ended at $1"
 }
 
@@ -87,11 +96,11 @@ at=$(ctl project list --json | jq '.[0].shard')
 before=$(ledger)
 # The shard that gives.
 for point in move_freezing move_frozen move_part_answered move_copied move_given move_activated \
-	move_active move_flipped move_done; do
+	move_active move_flipped move_clearing move_done; do
 	at $point
 done
 # The shard that takes, and the directory.
-for point in import_part_kept import_copy_made import_activated index_shard_set; do
+for point in import_part_kept import_part_made import_copy_made import_activated index_shard_set; do
 	at $point
 done
 # Given up: the order is repeated by anvilctl when nobody has answered, else not.

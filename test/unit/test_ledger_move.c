@@ -307,7 +307,143 @@ a_copy_serves_nobody_and_is_left_alone(void **state)
 	assert_int_equal(ledger_moving_count(rig->s, &n), 0);
 	assert_int_equal(n, 1);
 	assert_string_equal(pair_dump(rig, 1), before);
-	assert_int_equal(store_exec(rig->s, "DELETE FROM project_runs"), E_ILLEGAL);
+	assert_int_equal(
+	    store_exec(rig->s, "UPDATE project_runs SET index_since = 1"), E_ILLEGAL);
+}
+
+/* ---- a piece at a time ---- */
+
+static int
+left_of(const struct move_pair *pair, int move, int *ret_left)
+{
+	return ledger_import_look(
+	    pair->to->s, rig_prj(pair->to, 1), pair_move_id(pair, move), ret_left);
+}
+
+static int
+import_once(const struct move_pair *pair, int move, int *ret_left)
+{
+	const struct ledger_at at = rig_at(pair->to);
+
+	return ledger_import(
+	    &at, rig_prj(pair->to, 1), pair_move_id(pair, move), pair->nparts, ret_left);
+}
+
+static void
+each_part_becomes_rows_by_itself_and_none_is_served_before_the_last(void **state)
+{
+	struct move_pair *pair = *state;
+	const char *before;
+	struct ledger_move m;
+	int64_t pieces = 0;
+	int left = 1, seen;
+
+	pair_fill(pair->from, 1);
+	before = pair_dump(pair->from, 1);
+	pair_freeze(pair, 1, 1);
+	pair_export(pair, 1, 600);
+	assert_true(pair->nparts > 3);
+	pair_send(pair, 1, 1);
+	assert_int_equal(left_of(pair, 1, &seen), E_NOENT);
+	while (left) {
+		assert_int_equal(import_once(pair, 1, &left), 0);
+		assert_true(rig_holds(pair->to, "(SELECT count(*) FROM import_parts) = %d",
+		    (int)(pair->nparts - ++pieces)));
+		assert_int_equal(left_of(pair, 1, &seen), 0);
+		assert_int_equal(seen, left);
+		assert_int_equal(pair_look(pair->to, 1).where, LEDGER_INCOMING);
+		if (left)
+			assert_int_equal(pair_activate(pair, 1, 1, &m), E_BUSY);
+		rig_sound(pair->to);
+	}
+	assert_int_equal(pieces, pair->nparts);
+	assert_string_equal(pair_dump(pair->to, 1), before);
+	assert_int_equal(pair_activate(pair, 1, 1, &m), 0);
+	assert_int_equal(m.where, LEDGER_HERE);
+}
+
+static void
+a_copy_that_is_half_made_may_be_replaced_or_dropped(void **state)
+{
+	struct move_pair *pair = *state;
+	const char *before;
+	int left;
+
+	pair_fill(pair->from, 1);
+	before = pair_dump(pair->from, 1);
+	pair_freeze(pair, 1, 1);
+	pair_export(pair, 1, 600);
+	pair_send(pair, 1, 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(import_once(pair, 1, &left), 0);
+	assert_true(left);
+	/* Another move has it, and the first one is over. */
+	pair_send(pair, 1, 2);
+	assert_int_equal(pair_import(pair, 1, 2), 0);
+	assert_int_equal(left_of(pair, 1, &left), E_NOENT);
+	assert_int_equal(left_of(pair, 2, &left), 0);
+	assert_false(left);
+	assert_string_equal(pair_dump(pair->to, 1), before);
+	pair_discard(pair, 1, 1);
+	assert_string_equal(pair_dump(pair->to, 1), before);
+	/* Once it is being dropped it is not whole any more. */
+	assert_int_equal(
+	    ledger_discard(pair->to->s, rig_prj(pair->to, 1), pair_move_id(pair, 2), &left), 0);
+	assert_int_equal(left_of(pair, 2, &left), E_NOENT);
+	assert_true(rig_holds(pair->to,
+	    "NOT EXISTS (SELECT 1 FROM project_runs) AND NOT EXISTS (SELECT 1 FROM import_parts)"
+	    " AND NOT EXISTS (SELECT 1 FROM project_state)"));
+}
+
+static void
+no_piece_of_a_big_project_is_more_than_its_share(void **state)
+{
+	struct move_pair *pair = *state;
+	struct ledger_rig *rig = pair->from;
+	struct ledger_run *runs;
+	int left, pieces = 0;
+	size_t n;
+
+	rig_project(rig, 1);
+	rig_accept(rig, 1, 1);
+	(void)rig_claim(rig, 1);
+	(void)rig_settle(rig, 1, LEDGER_FAILED);
+	assert_int_equal(
+	    rig_exec(rig,
+		"DROP TRIGGER project_runs_begin;"
+		"WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 250)"
+		" INSERT INTO project_runs SELECT printf('run_%%022d', i), project_id, i, position,"
+		" status, public_status, dispatch_status, dispatch_attempts, dispatch_retry_at,"
+		" last_error, trigger_type, triggered_by_user_id, provider, delivery_id, branch,"
+		" repo_url, config_path, commit_sha, queued_at, claimed_at, started_at, finished_at,"
+		" exit_code, failure_code, error_message, spawn_id, lease_epoch, lease_id,"
+		" lease_expires_at, cancel_requested_at, cancel_by, index_sync, index_rev,"
+		" index_since, index_attempt, index_retry_at, done_at FROM project_runs, n"
+		" WHERE accept_seq = 1; UPDATE project_state SET next_seq = 1000"),
+	    0);
+	pair_freeze(pair, 1, 1);
+	pair_export(pair, 1, LEDGER_PART_AIM);
+	assert_true(pair->nparts > 1);
+	pair_send(pair, 1, 1);
+	assert_int_equal(pair_import(pair, 1, 1), 0);
+	/* What is given away is in no list from then on, and goes in turns of its own. */
+	assert_int_equal(pair_give(pair, 1, 1), 0);
+	assert_true(rig_holds(rig, "(SELECT count(*) FROM project_runs) = 250"));
+	assert_int_equal(ledger_runs_after(rig->s, rig->a, "", 500, &runs, &n), 0);
+	assert_int_equal(n, 0);
+	do {
+		assert_int_equal(
+		    ledger_empty_some(rig->s, rig_prj(rig, 1), LEDGER_EMPTY_ROWS, &left), 0);
+		pieces++;
+	} while (left);
+	assert_int_equal(pieces, 3);
+	assert_true(rig_holds(rig, "NOT EXISTS (SELECT 1 FROM project_runs)"));
+	for (pieces = 0, left = 1; left; pieces++)
+		assert_int_equal(ledger_discard(pair->to->s, rig_prj(pair->to, 1),
+				     pair_move_id(pair, 1), &left),
+		    0);
+	assert_int_equal(pieces, 3);
+	assert_int_equal(pair_look(pair->to, 1).where, LEDGER_UNKNOWN);
 }
 
 /* ---- repeats ---- */
@@ -361,8 +497,7 @@ every_step_may_be_repeated(void **state)
 	assert_int_equal(n, 0);
 	/* What comes late finds it served, and does it no harm. */
 	assert_int_equal(pair_import(pair, 1, 1), E_EXISTS);
-	assert_int_equal(
-	    ledger_discard(pair->to->s, rig_prj(pair->to, 1), pair_move_id(pair, 1)), 0);
+	pair_discard(pair, 1, 1);
 	assert_string_equal(pair_dump(pair->to, 1), before);
 }
 
@@ -394,9 +529,7 @@ a_move_that_is_given_up_leaves_everything_as_it_was(void **state)
 	assert_string_equal(rows[0].move_id, pair_move_id(pair, 1));
 	assert_int_equal(rows[0].to, 1);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(
-		    ledger_discard(pair->to->s, rig_prj(pair->to, 1), pair_move_id(pair, 1)),
-		    0);
+		pair_discard(pair, 1, 1);
 		assert_int_equal(pair_look(pair->to, 1).where, LEDGER_UNKNOWN);
 		assert_true(rig_holds(pair->to,
 		    "NOT EXISTS (SELECT 1 FROM project_runs) AND NOT EXISTS"
@@ -428,8 +561,7 @@ a_later_import_replaces_a_copy_that_was_left(void **state)
 	pair_move(pair, 1, 2, 4096);
 	assert_string_equal(pair_dump(pair->to, 1), before);
 	/* The discard of the first comes after that. */
-	assert_int_equal(
-	    ledger_discard(pair->to->s, rig_prj(pair->to, 1), pair_move_id(pair, 1)), 0);
+	pair_discard(pair, 1, 1);
 	assert_string_equal(pair_dump(pair->to, 1), before);
 }
 
@@ -455,9 +587,9 @@ starved_import(void *arg)
 		.part = 1,
 		.rows = pair->parts[0] };
 	const struct ledger_at at = rig_at(pair->to);
-	int r = ledger_part_add(pair->to->s, &p);
+	int left, r = ledger_part_add(pair->to->s, &p);
 
-	return r < 0 ? r : ledger_import(&at, p.project_id, p.move_id, 1);
+	return r < 0 ? r : ledger_import(&at, p.project_id, p.move_id, 1, &left);
 }
 
 static void
@@ -489,6 +621,9 @@ main(void)
 		TEST(what_is_frozen_stays_as_it_is),
 		TEST(what_was_in_flight_may_come_back_until_it_is_frozen),
 		TEST(a_copy_serves_nobody_and_is_left_alone),
+		TEST(each_part_becomes_rows_by_itself_and_none_is_served_before_the_last),
+		TEST(a_copy_that_is_half_made_may_be_replaced_or_dropped),
+		TEST(no_piece_of_a_big_project_is_more_than_its_share),
 		TEST(every_step_may_be_repeated),
 		TEST(a_move_that_is_given_up_leaves_everything_as_it_was),
 		TEST(a_later_import_replaces_a_copy_that_was_left),
