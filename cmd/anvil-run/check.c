@@ -137,11 +137,12 @@ one(struct looking *l, const char *run_id)
 /* ---- all of them ---- */
 
 static int
-add_name(struct looking *l, size_t *cap, const char *name)
+add_name(struct looking *l, size_t *cap, int runs, const char *name)
 {
 	char *copy;
 
-	if (!id_check(ID_RUN, name))
+	/* Where a link leads is no place of ours. */
+	if (!id_check(ID_RUN, name) || !io_is_dir(runs, name))
 		return 0;
 	if (l->nnames == *cap) {
 		size_t more = *cap != 0 ? 2 * *cap : 256;
@@ -176,7 +177,7 @@ list_all(struct looking *l)
 	if (d == NULL)
 		return errno == ENOENT ? 0 : err_from_errno(errno);
 	while (r == 0 && (errno = 0, e = readdir(d)) != NULL)
-		r = add_name(l, &cap, e->d_name);
+		r = add_name(l, &cap, dirfd(d), e->d_name);
 	if (r == 0 && errno != 0)
 		r = err_from_errno(errno);
 	(void)closedir(d);

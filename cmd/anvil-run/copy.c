@@ -92,7 +92,8 @@ list_all(struct copies *c)
 	if (d == NULL)
 		return errno == ENOENT ? 0 : err_from_errno(errno);
 	while (r == 0 && (errno = 0, e = readdir(d)) != NULL)
-		r = add_name(c, e->d_name);
+		/* Where a link leads is no place of ours. */
+		r = io_is_dir(dirfd(d), e->d_name) ? add_name(c, e->d_name) : 0;
 	if (r == 0 && errno != 0)
 		r = err_from_errno(errno);
 	(void)closedir(d);

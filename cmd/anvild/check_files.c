@@ -160,7 +160,8 @@ list_runs(struct listing *l, const char *path)
 	for (size_t i = 0; i < all.n; i++) {
 		const char *id = all.rows[i];
 
-		if (strcmp(id, l->cursor) <= 0)
+		/* Who puts a link there keeps what it leads to elsewhere, and it is not ours. */
+		if (strcmp(id, l->cursor) <= 0 || !io_is_dir(dir, id))
 			continue;
 		l->more = l->nruns == l->limit;
 		if (l->more)
@@ -367,7 +368,7 @@ has_folder(const struct supervisor *s, const char *run_id)
 {
 	CLEANUP_FREE char *path = mem_format("%s/runs/%s", s->config->data_dir, run_id);
 
-	return path != NULL && access(path, F_OK) == 0;
+	return path != NULL && io_is_dir(AT_FDCWD, path);
 }
 
 /* Its time is counted from now on: nobody knows when it ended. */

@@ -103,7 +103,7 @@ is_served(int dir)
 static int
 remove_left(int runs, const char *run_id)
 {
-	CLEANUP(io_closep) int dir = io_open_dir(runs, run_id);
+	CLEANUP(io_closep) int dir = io_is_dir(runs, run_id) ? io_open_dir(runs, run_id) : -1;
 	CLEANUP(io_closep) int lock = -1;
 	int r = 0;
 

@@ -164,6 +164,14 @@ io_open_dir(int dirfd, const char *path)
 }
 
 int
+io_is_dir(int dirfd, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+int
 io_set_nonblocking(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);

@@ -36,6 +36,8 @@ int io_sync_dir(int dirfd);
 
 /* Descriptor of ${path}'s directory... opened with O_PATH | O_DIRECTORY; -1 with errno. */
 int io_open_dir(int dirfd, const char *path);
+/* 1 for a folder; 0 for all else, a symbolic link to one too. */
+int io_is_dir(int dirfd, const char *name);
 int io_set_nonblocking(int fd);
 int io_set_cloexec(int fd, int on);
 

@@ -50,6 +50,14 @@ expect_in "$(cat "$T/out")" "mended" "orphans with --fix"
 [ -d "$DATA/runs/$nobody" ] || fail "a folder of a run was removed before its time"
 expect_exit 0 ctl check
 
+# A link is followed by nobody, wherever it leads.
+linked=run_1111111111111111111111
+as_account mkdir "$T/data/elsewhere" "$T/data/elsewhere/ws"
+as_account ln -s "$DATA/elsewhere" "$DATA/runs/$linked"
+expect_exit 0 ctl check --fix
+expect "$(cd "$DATA/elsewhere" && find . | sort | xargs)" ". ./ws" "what a link leads to"
+rm "$DATA/runs/$linked"
+
 # ---- stores that a hand has been in ----
 
 stop_anvild
