@@ -61,7 +61,7 @@ compare_row(const struct supervisor *s, struct stmt *st, struct store_problems *
 static int
 compare_live(const struct process *p, const struct map *rows, struct store_problems *ret)
 {
-	if (map_get(rows, process_id(p)->spawn_id) != NULL)
+	if (process_id(p)->found || map_get(rows, process_id(p)->spawn_id) != NULL)
 		return 0;
 	return store_problem_say(ret, "process_unrecorded", process_id(p)->address, 0,
 	    "runs as process %d and has no row", (int)process_pid(p));

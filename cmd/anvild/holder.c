@@ -75,7 +75,9 @@ judge(const struct buf *args, const char *run_id, const char *spawn_id, struct p
 	if (spawn == NULL || strcmp(spawn, spawn_id) != 0 || !id_hex32_check(spawn) ||
 	    project == NULL || !id_check(ID_PROJECT, project) || shard == NULL)
 		return HOLDER_NONE;
-	*id = (struct process_id) { .kind = PROCESS_RUNNER, .shard = strtoll(shard, NULL, 10) };
+	*id = (struct process_id) {
+		.kind = PROCESS_RUNNER, .shard = strtoll(shard, NULL, 10), .found = 1
+	};
 	(void)snprintf(id->spawn_id, sizeof(id->spawn_id), "%s", spawn);
 	(void)snprintf(id->project_id, sizeof(id->project_id), "%s", project);
 	(void)snprintf(id->run_id, sizeof(id->run_id), "%s", run_id);

@@ -30,6 +30,7 @@ struct process_id {
 	char project_id[ID_SIZE]; /* "" unless a runner                     */
 	int64_t shard;            /* of a runner                            */
 	int64_t attempt;          /* of a runner                            */
+	int found;                /* by the lock that it holds: it has no row, and needs none */
 };
 
 /* How it ended.  At most one of these is so; none: the status is not known. */
