@@ -68,6 +68,7 @@ static int
 say_holder(const struct restore *rs, int r, const struct lock_holder *who)
 {
 	char pid[32] = "a process that cannot be told";
+	char last[96] = "end that process";
 
 	if (r == 0)
 		return 0;
@@ -75,10 +76,16 @@ say_holder(const struct restore *rs, int r, const struct lock_holder *who)
 		return ctl_fail("%s: %s", rs->config->data_dir, err_text(r));
 	if (who->pid > 0)
 		(void)snprintf(pid, sizeof(pid), "process %d", (int)who->pid);
+	if (who->pid > 0)
+		(void)snprintf(
+		    last, sizeof(last), "give it up with `kill -KILL %d`", (int)who->pid);
 	if (strncmp(who->what, "runs/", 5) == 0 || strncmp(who->what, "run_", 4) == 0)
-		return ctl_fail("a run goes on: %s holds %s in %s/runs.  Wait for its end, or "
-				"start anvild and stop it with --stop-runs",
-		    pid, who->what, rs->config->data_dir);
+		return ctl_fail(
+		    "a run goes on: %s holds %s in %s/runs.  Let it end: one whose "
+		    "steps are over still waits for anvild to take its result, so "
+		    "start anvild, and stop it with --stop-runs.  Or %s: the backup "
+		    "knows nothing of what it has done since",
+		    pid, who->what, rs->config->data_dir, last);
 	return ctl_fail(
 	    "anvil runs: %s holds %s.  Stop it first; nothing was changed", pid, who->what);
 }

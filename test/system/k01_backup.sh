@@ -124,6 +124,7 @@ nlive=0
 while expect_exit 1 ctl restore "$T/nothing" &&
 	[[ $(cat "$T/err") =~ "a run goes on: process "([0-9]+)" holds run_" ]]; do
 	nlive=$((nlive + 1))
+	expect_in "$(cat "$T/err")" "kill -KILL ${BASH_REMATCH[1]}" "the remedy"
 	kill -KILL "${BASH_REMATCH[1]}"
 	wait_for 20 "! is_alive ${BASH_REMATCH[1]}"
 done
