@@ -106,7 +106,10 @@ record_txn_begin(struct record *r, enum store_sync sync)
 	int err;
 
 	OBJ_CHECK(r, RECORD_MAGIC);
-	err = r->log_unknown ? record_load_log(r) : 0;
+	err = r->in_doubt ? store_renew_log(r->store) : 0;
+	r->in_doubt = err < 0;
+	if (err == 0 && r->log_unknown)
+		err = record_load_log(r);
 	if (err == 0 && r->sync != sync) {
 		err = store_set_sync(r->store, sync);
 		if (err == 0)
@@ -121,6 +124,7 @@ record_txn_end(struct record *r, int err)
 	if (err == 0) {
 		err = store_commit(r->store);
 		r->log_unknown = err < 0;
+		r->in_doubt |= err == E_STORAGE;
 	}
 	if (err < 0 && store_in_txn(r->store))
 		store_rollback(r->store);

@@ -375,6 +375,14 @@ store_in_txn(const struct store *s)
 }
 
 int
+store_renew_log(struct store *s)
+{
+	OBJ_CHECK(s, STORE_MAGIC);
+	return store_error_in(
+	    s, sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+}
+
+int
 store_probe(struct store *s)
 {
 	char bump[48];

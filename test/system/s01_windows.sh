@@ -113,7 +113,7 @@ waits() {	# PART RULE: it is let go on with the next part, and cannot store what
 	touch "$DATA/runs/$run/home/go$1"
 	nwaits=$((nwaits + 1))
 	wait_for 20 "[ \"\$(grep -ac '\"event\":\"store_full\".*$run' '$LOG')\" = $nwaits ]"
-	has_ended "$(trigger "${on[0]}")" passed
+	[ "$1" != 1 ] || has_ended "$(trigger "${on[0]}")" passed
 	is_status "$run" running || fail "a run with a log that is not stored: $(status_of "$run")"
 	head -n $(($1 * 60000)) "$T/want" >"$T/seen"
 	parts >"$T/parts"

@@ -43,6 +43,7 @@ teardown(void **state)
 	struct rig *rig = *state;
 
 	io_fault_arm(-1, 0);
+	store_fault_arm(STORE_FAULT_NONE, 0);
 	scratch_free(rig->base);
 	free(rig->dir);
 	free(rig);
@@ -302,6 +303,47 @@ what_a_sync_could_not_bring_to_disk_is_written_anew(void **state)
 	assert_int_equal(archive_sync(a), 0);
 }
 
+#ifdef ANVIL_FAULTS
+
+static int64_t
+log_bytes(struct record *r)
+{
+	int64_t db, log;
+
+	store_sizes(r->store, &db, &log);
+	return log;
+}
+
+/* The same of run.db, whose log goes on behind what the kernel may have lost of it. */
+static void
+after_a_failed_commit_the_log_of_the_store_begins_anew(void **state)
+{
+	const struct rig *rig = *state;
+	CLEANUP(record_freep) struct record *r = NULL;
+	CLEANUP_FREE char *why = NULL;
+	struct record_log log;
+	int64_t before;
+
+	assert_int_equal(record_open(rig->base, CAP, &r, &why), 0);
+	assert_int_equal(record_claim(r, &record_claim_of_a_push, NOW), 0);
+	assert_int_equal(record_note(r, 0, "may not be on disk", NOW), 0);
+	before = log_bytes(r);
+	store_fault_arm(STORE_FAULT_SYNC, 0);
+	assert_int_equal(record_begin(r, NOW), E_STORAGE);
+	/* Nor is anything stored until that is made sure of. */
+	assert_int_equal(record_note(r, 0, "and one more", NOW), E_STORAGE);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	assert_int_equal(record_note(r, 0, "and one more", NOW), 0);
+	assert_true(log_bytes(r) < before);
+	before = log_bytes(r);
+	assert_int_equal(record_begin(r, NOW), 0);
+	assert_true(log_bytes(r) > before);
+	assert_int_equal(record_log_get(r, &log), 0);
+	assert_int_equal(log.next_seq, 3);
+}
+
+#endif
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int
@@ -310,6 +352,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_record_outlives_every_failed_call),
 		TEST(what_a_sync_could_not_bring_to_disk_is_written_anew),
+#ifdef ANVIL_FAULTS
+		TEST(after_a_failed_commit_the_log_of_the_store_begins_anew),
+#endif
 		TEST(no_failed_call_costs_a_byte_of_what_a_run_prints),
 	};
 
