@@ -280,7 +280,7 @@ explain_unreachable(const struct ctl *ctl, const char *to, int err)
 static const char *
 what_helps(int err)
 {
-	if (err == E_STORAGE || err == E_CORRUPT)
+	if (err == E_STORAGE || err == E_CORRUPT || err == E_FULL)
 		return "; `anvilctl health` names the cause and the remedy";
 	return err_retryable(err) ? "; try again" : "";
 }

@@ -6,6 +6,7 @@
 #include "cmd/anvild/options.h"
 #include "cmd/anvild/startup.h"
 #include "cmd/anvild/supervisor.h"
+#include "cmd/anvild/surplus.h"
 #include "gen/supervisor_methods.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
@@ -74,6 +75,7 @@ main(int argc, char *argv[])
 	} else if (o.check) {
 		status = check_store(&s);
 	} else if (o.test_only) {
+		surplus_note(&s);
 		status = print_config(&s);
 	} else {
 		status = serve(&s);

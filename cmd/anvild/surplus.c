@@ -115,6 +115,22 @@ surplus_check(const struct supervisor *s, char *why, size_t size)
 	return 0;
 }
 
+void
+surplus_note(const struct supervisor *s)
+{
+	for (int shard = (int)s->config->shards; shard < SUP_SHARDS_MAX; shard++) {
+		CLEANUP_FREE char *path = mem_format(
+		    "%s/project-%d.db", s->config->data_dir, shard);
+
+		if (path != NULL && access(path, F_OK) == 0)
+			(void)fprintf(stderr,
+			    "anvild: shards: %s would be left out; while it holds projects "
+			    "anvild does not start so (a running one lists them after a "
+			    "SIGHUP, with the commands: anvilctl health)\n",
+			    path);
+	}
+}
+
 /* ---- while all of them run ---- */
 
 static void

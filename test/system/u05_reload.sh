@@ -93,6 +93,8 @@ expect "$(ctl health --json | jq -r .slotsMax)" 2 "slots"
 
 # Fewer shards than hold projects: that is known before anybody stops it ...
 configure runs.max_concurrent=2 "listen=[127.0.0.1:$PORT]" data_dir="$DATA" shards=1
+expect_exit 0 as_account "$BUILD/anvild" -c "$CONF" -t
+expect_in "$(cat "$T/err")" "project-1.db would be left out" "a look at the configuration"
 reload
 wait_for 20 "logged shard_still_needed '\"names\":\"demo/later\"'"
 expect_exit 0 ctl health

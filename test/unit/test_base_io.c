@@ -115,6 +115,22 @@ folders_are_made_with_those_above(void **state)
 }
 
 static void
+a_link_to_a_folder_is_no_folder(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdirat(dirfd_home, "folder", 0700), 0);
+	assert_int_equal(symlinkat("folder", dirfd_home, "link"), 0);
+	assert_int_equal(io_write_file(dirfd_home, "file", "x", 1, 0600), 0);
+	assert_true(io_is_dir(dirfd_home, "folder"));
+	assert_false(io_is_dir(dirfd_home, "link"));
+	assert_false(io_is_dir(dirfd_home, "file"));
+	assert_false(io_is_dir(dirfd_home, "nothing"));
+	assert_int_equal(unlinkat(dirfd_home, "file", 0), 0);
+	assert_int_equal(unlinkat(dirfd_home, "link", 0), 0);
+	assert_int_equal(unlinkat(dirfd_home, "folder", AT_REMOVEDIR), 0);
+}
+
+static void
 a_lock_is_held_until_its_descriptor_is_closed(void **state)
 {
 	CLEANUP(io_closep) int first = -1;
@@ -256,6 +272,7 @@ main(void)
 		cmocka_unit_test(a_file_over_the_limit_is_not_read),
 		cmocka_unit_test(a_file_that_cannot_be_written_leaves_nothing),
 		cmocka_unit_test(folders_are_made_with_those_above),
+		cmocka_unit_test(a_link_to_a_folder_is_no_folder),
 		cmocka_unit_test(a_lock_is_held_until_its_descriptor_is_closed),
 		cmocka_unit_test(closing_keeps_errno_and_forgets),
 		cmocka_unit_test(flags_of_descriptors_can_be_set),
