@@ -22,11 +22,14 @@ struct removals {
 	int64_t again_ms;
 };
 
-/* The index forgets it, then the supervisor its files, then its rows go. */
+/* The index forgets it, then the supervisor its files, then its rows go, some at a time. */
 struct removal {
 	struct removals *owner; /* NULL: the shard has gone */
 	char project_id[ID_SIZE];
+	int left; /* There are more rows. */
 };
+
+static void delete_some(struct removal *rm);
 
 static void
 on_again(void *arg)
@@ -80,6 +83,10 @@ is_deleted(void *arg)
 {
 	struct removal *rm = arg;
 
+	if (rm->left) {
+		delete_some(rm);
+		return;
+	}
 	log_event(LOG_LEVEL_INFO, "project_removed", LOG_STR("projectId", rm->project_id));
 	removal_over(rm, 1);
 }
@@ -99,27 +106,40 @@ static int
 delete_turn(void *arg, struct turn *t)
 {
 	struct deletion *d = arg;
-	int r = ledger_project_delete(t->store, d->rm->project_id);
+	struct removal *rm = d->rm;
+	int r = ledger_empty_some(t->store, rm->project_id, LEDGER_EMPTY_ROWS, &rm->left);
 
+	if (r == 0 && !rm->left)
+		r = ledger_project_delete(t->store, rm->project_id);
+	if (r == 0 && !rm->left)
+		r = shard_clean_after(rm->owner->shard, t);
 	if (r == 0)
-		r = shard_clean_after(d->rm->owner->shard, t);
-	if (r == 0)
-		r = turn_after_commit(t, is_deleted, d->rm, is_not_deleted);
+		r = turn_after_commit(t, is_deleted, rm, is_not_deleted);
 	d->promised = r == 0;
 	return r;
+}
+
+static void
+delete_some(struct removal *rm)
+{
+	struct deletion d = { .rm = rm };
+
+	if (rm->owner != NULL)
+		(void)actor_turn(rm->owner->shard->actor, 1, delete_turn, &d);
+	if (!d.promised)
+		removal_over(rm, 0);
 }
 
 static void
 on_files(void *arg, int err, const struct supervisor_remove_project_result *res)
 {
 	struct removal *rm = arg;
-	struct deletion d = { .rm = rm };
 
 	(void)res;
 	CRASH_POINT("removal_files_gone");
-	if (rm->owner != NULL && err == 0)
-		(void)actor_turn(rm->owner->shard->actor, 1, delete_turn, &d);
-	if (!d.promised)
+	if (err == 0)
+		delete_some(rm);
+	else
 		removal_over(rm, 0);
 }
 

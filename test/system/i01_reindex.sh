@@ -210,4 +210,18 @@ expect "$(api GET "/api/private/projects/${project_of[1]}" | field project.id)" 
 	"project of the shard that was away"
 refused 404 project_not_found GET /api/private/projects/prj_0000000000000000000009 >/dev/null
 new_project five "file://$T/src" >/dev/null
+
+# ---- a project with an old history goes, bit by bit -------------------------------------
+
+expect_exit 0 ctl project move "${project_of[0]}" 1
+expect_exit 0 ctl project rm --yes "${project_of[0]}"
+wait_for 30 "logged project_removed ${project_of[0]}"
+wait_for 30 "[ \"\$(ctl call project/0 actor.inspect | jq '.state.moves | length')\" = 0 ]"
+down
+expect "$(as_account sqlite3 "$DATA/project-0.db" "SELECT count(*) FROM project_runs
+    WHERE run_id GLOB 'run_00*'")" 0 "runs that were left behind"
+expect "$(as_account sqlite3 "$DATA/project-1.db" "SELECT count(*), count(*) FILTER
+    (WHERE run_id GLOB 'run_10*') FROM project_runs WHERE run_id GLOB 'run_[01]0*'")" \
+	"$((ROWS / 2))|$((ROWS / 2))" "runs of those that stay"
+start_anvild
 stop_all
