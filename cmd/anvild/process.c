@@ -272,6 +272,15 @@ open_born(const struct process_birth *birth, int *ret_pidfd)
 	return r == 0 && ticks != birth->start_ticks ? E_NOENT : r;
 }
 
+void
+process_kill_born(const struct process_birth *birth)
+{
+	CLEANUP(io_closep) int pidfd = -1;
+
+	if (open_born(birth, &pidfd) == 0)
+		(void)io_pidfd_signal(pidfd, SIGKILL);
+}
+
 int
 process_adopt(struct supervisor *s, const struct process_id *id,
     const struct process_birth *birth, const struct process_owner *owner, struct process **ret)

@@ -73,6 +73,9 @@ struct process_birth {
 int process_adopt(struct supervisor *s, const struct process_id *id,
     const struct process_birth *birth, const struct process_owner *owner, struct process **ret);
 
+/* SIGKILL to a process that nobody owns here, if it is still the one that was born so. */
+void process_kill_born(const struct process_birth *birth);
+
 /* A killed process leaves its name behind, and maybe nobody comes to replace it. */
 void process_remove_socket(const struct supervisor *s, const char *address);
 

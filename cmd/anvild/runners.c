@@ -447,7 +447,7 @@ runners_look(struct runners *r, const char *run_id, const struct process **ret)
 		rc = adopt_holder(r, &h);
 		break;
 	case HOLDER_SERVE: /* it only reads, and nobody waits for it */
-		(void)kill(h.birth.pid, SIGKILL);
+		process_kill_born(&h.birth);
 		return E_BUSY;
 	case HOLDER_OTHER: return E_BUSY;
 	}

@@ -295,8 +295,8 @@ sweep_orphans(struct sweep *w)
 
 		if (pid <= 1 || is_ours(w->sup, pid))
 			continue;
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, WNOHANG);
+		if (io_kill_child(pid) == 0)
+			(void)waitpid(pid, NULL, WNOHANG);
 	}
 }
 

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/err.h"
@@ -209,6 +211,19 @@ int
 io_pidfd_signal(int pidfd, int sig)
 {
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+}
+
+int
+io_kill_child(pid_t pid)
+{
+	CLEANUP(io_closep) int fd = io_pidfd_open(pid);
+	siginfo_t info;
+
+	/* Asked once its pid cannot become another's any more. */
+	if (fd < 0 ||
+	    waitid(P_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return -1;
+	return io_pidfd_signal(fd, SIGKILL);
 }
 
 int

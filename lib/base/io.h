@@ -48,6 +48,9 @@ int io_lock_file(int dirfd, const char *name, int *ret_fd);
 /* pidfd_open(2) and pidfd_send_signal(2); -1 with errno. */
 int io_pidfd_open(pid_t pid);
 int io_pidfd_signal(int pidfd, int sig);
+/* SIGKILL to a child of this process, dead ones included; whoever else has that pid is left
+ * alone.  0, or -1 with errno: ESRCH or ECHILD, it is no child. */
+int io_kill_child(pid_t pid);
 /* Start time of a process in clock ticks since boot (/proc/PID/stat, field 22).  0;
  * E_NOENT: there is no such process; E_SYS, E_NOMEM: it cannot be told. */
 int io_proc_start_time(pid_t pid, uint64_t *ret_ticks);

@@ -141,8 +141,10 @@ box_start(struct sandbox_process *p, const char *const argv[], int init_fd,
 		return err_from_errno(errno);
 	p->pidfd = io_pidfd_open(p->pid);
 	if (p->pidfd < 0) {
+		/* A child that nobody has waited for keeps its pid. */
 		(void)kill(p->pid, SIGKILL);
 		(void)waitpid(p->pid, NULL, 0);
+		p->pid = 0;
 		return E_SYS;
 	}
 	(void)io_set_cloexec(p->pidfd, 1);

@@ -116,8 +116,8 @@ none_spawn(struct sandbox *sb, const struct sandbox_step *step,
 		r = 0;
 	if (r < 0) {
 		box_problem(ret_problem, "", "the step's process: %s", err_text(r));
-		if (p != NULL && p->pid > 0) {
-			(void)kill(p->pid, SIGKILL);
+		if (p != NULL && p->pidfd >= 0) {
+			(void)io_pidfd_signal(p->pidfd, SIGKILL);
 			(void)waitpid(p->pid, NULL, 0);
 		}
 		return r == E_NOMEM ? r : E_SANDBOX;

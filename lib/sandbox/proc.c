@@ -166,8 +166,7 @@ proc_signal(const struct proc_seen *p, int sig)
 		(void)io_pidfd_signal(fd, sig);
 }
 
-/* ${task_fd} is the directory of one of our threads.  A child that nobody has waited for keeps
- * its pid, so the signal reaches nobody else. */
+/* ${task_fd} is the directory of one of our threads. */
 static void
 kill_children_of(int task_fd)
 {
@@ -182,7 +181,7 @@ kill_children_of(int task_fd)
 	/* The last one may be cut off; it comes with the next look. */
 	for (long pid = strtol(next, &end, 10); *end == ' '; pid = strtol(next, &end, 10)) {
 		if (pid > 0)
-			(void)kill((pid_t)pid, SIGKILL);
+			(void)io_kill_child((pid_t)pid);
 		next = end + 1;
 	}
 }

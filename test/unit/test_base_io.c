@@ -212,6 +212,27 @@ a_process_is_known_by_start_time_and_signalled_by_pidfd(void **state)
 	assert_int_equal(errno, ESRCH);
 }
 
+static void
+a_child_is_killed_and_nobody_else(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	while (pid == 0)
+		(void)pause();
+	assert_int_equal(io_kill_child(pid), 0);
+	/* Dead and not waited for, it still has its pid. */
+	assert_int_equal(io_kill_child(pid), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+	assert_int_equal(io_kill_child(pid), -1);
+	assert_int_equal(errno, ESRCH);
+	assert_int_equal(io_kill_child(getpid()), -1);
+	assert_int_equal(errno, ECHILD);
+}
+
 /* "It cannot be told" must not look like "it is gone". */
 static void
 a_process_that_cannot_be_looked_at_is_not_gone(void **state)
@@ -277,6 +298,7 @@ main(void)
 		cmocka_unit_test(closing_keeps_errno_and_forgets),
 		cmocka_unit_test(flags_of_descriptors_can_be_set),
 		cmocka_unit_test(a_process_is_known_by_start_time_and_signalled_by_pidfd),
+		cmocka_unit_test(a_child_is_killed_and_nobody_else),
 		cmocka_unit_test(a_process_that_cannot_be_looked_at_is_not_gone),
 		cmocka_unit_test(the_boot_id_stays_the_same),
 		cmocka_unit_test(every_failed_allocation_is_told),
