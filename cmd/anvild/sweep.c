@@ -150,7 +150,7 @@ job_work(void *arg)
 	CLEANUP(io_closep) int dir = open(j->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	/* What still runs would go on writing. */
-	for (int i = 0; i < KILL_TRIES && j->kind == JOB_LEFT && sandbox_sweep() != 0; i++)
+	for (int i = 0; i < KILL_TRIES && j->kind != JOB_TREES && sandbox_sweep() != 0; i++)
 		(void)poll(NULL, 0, KILL_AGAIN_MS);
 	if (dir < 0) {
 		j->failed = errno == ENOENT ? 0 : E_SYS;

@@ -66,18 +66,27 @@ cgdir_make(struct cgdir *g, const char *base)
 	return E_DENIED;
 }
 
+/* From its beginning, whoever has read it before.  NULL: it cannot be read. */
+static DIR *
+open_list(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+
+	if (d == NULL)
+		io_close(&copy);
+	return d;
+}
+
 /* What a step without a sandbox may have made in its own. */
 static void
 remove_inner(int fd, int level)
 {
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	DIR *d = open_list(fd);
 	struct dirent *e;
 
-	if (d == NULL) {
-		io_close(&copy);
+	if (d == NULL)
 		return;
-	}
 	while (level < LEVELS_MAX && (e = readdir(d)) != NULL) {
 		CLEANUP(io_closep) int inner = -1;
 
@@ -169,25 +178,44 @@ is_in(pid_t pid, const char *name)
 	    strstr(text, name) != NULL;
 }
 
-/* Version 1 has no way to kill a group but one by one. */
 static void
-kill_each(const struct cgdir *g)
+kill_members(int fd, const char *name)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT;
 	char *at, *end;
 
-	if (io_read_file(g->fd, "cgroup.procs", PROCS_BYTES, &b) < 0 || buf_cstr(&b) == NULL)
+	if (io_read_file(fd, "cgroup.procs", PROCS_BYTES, &b) < 0 || buf_cstr(&b) == NULL)
 		return;
 	for (at = (char *)b.data;; at = end) {
 		pid_t pid = (pid_t)strtol(at, &end, 10);
-		CLEANUP(io_closep) int fd = end != at && pid > 0 ? io_pidfd_open(pid) : -1;
+		CLEANUP(io_closep) int pidfd = end != at && pid > 0 ? io_pidfd_open(pid) : -1;
 
 		if (end == at)
 			break;
 		/* Asked once its pid cannot become another's any more. */
-		if (fd >= 0 && is_in(pid, g->name))
-			(void)io_pidfd_signal(fd, SIGKILL);
+		if (pidfd >= 0 && is_in(pid, name))
+			(void)io_pidfd_signal(pidfd, SIGKILL);
 	}
+}
+
+/* Where a group cannot be killed as a whole: one by one, in the groups within as well. */
+static void
+kill_each(int fd, const char *name, int level)
+{
+	DIR *d = level < LEVELS_MAX ? open_list(fd) : NULL;
+	struct dirent *e;
+
+	kill_members(fd, name);
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		CLEANUP(io_closep) int inner = -1;
+
+		if (e->d_type == DT_DIR && e->d_name[0] != '.')
+			inner = open_group(fd, e->d_name);
+		if (inner >= 0)
+			kill_each(inner, name, level + 1);
+	}
+	if (d != NULL)
+		(void)closedir(d);
 }
 
 static int
@@ -219,7 +247,7 @@ end_abandoned(int base_fd, const char *name)
 	(void)snprintf(g.name, sizeof(g.name), "%.*s", CGDIR_NAME_SIZE - 1, name);
 	if (g.base_fd >= 0 && g.fd >= 0 && fstat(g.fd, &st) == 0 && st.st_uid == geteuid()) {
 		if (cgdir_write(&g, "cgroup.kill", "1") < 0)
-			kill_each(&g);
+			kill_each(g.fd, g.name, 0);
 		cgdir_remove(&g);
 	}
 	io_close(&g.fd);

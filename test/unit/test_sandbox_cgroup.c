@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,12 @@
 #include "lib/base/base.h"
 #include "lib/base/err.h"
 #include "lib/base/io.h"
+#include "lib/base/mem.h"
+#include "lib/sandbox/box.h"
 #include "lib/sandbox/cgroup.h"
 #include "lib/sandbox/sandbox.h"
 #include "test/support/sandbox_box.h"
+#include "test/support/scratch.h"
 #include "test/support/unit.h"
 
 #define NOBODY    65534
@@ -425,6 +429,102 @@ groups_of_the_living_are_left_alone(void **state)
 	assert_int_equal(b->result.end, SANDBOX_EXITED);
 }
 
+/* Who is in the groups of a killed run goes into groups within those. */
+static void
+move_within(pid_t pid)
+{
+	static const char *const of[] = { "memory", "pids", NULL };
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+		char base[PATH_MAX], command[3 * PATH_MAX];
+
+		find(of[i], base);
+		(void)snprintf(command, sizeof(command),
+		    "for g in '%s'/anvil-%d-*; do mkdir -p \"$g/in/ner\" && "
+		    "for p in $(cat \"$g/cgroup.procs\"); do "
+		    "echo $p >\"$g/in/ner/cgroup.procs\" || exit 1; done; done 2>/dev/null",
+		    base, (int)pid);
+		if (base[0] != '\0' && system(command) != 0)
+			continue; /* it is not ours to do */
+	}
+}
+
+static void
+groups_within_those_of_a_killed_run_go_too(void **state)
+{
+	struct box *b = *state;
+	pid_t pid;
+
+	if (count_groups(getpid()) == 0)
+		skip();
+	box_close(b);
+	pid = leave_a_killed_run(b);
+	move_within(pid);
+	while (sandbox_sweep() != 0)
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+	assert_int_equal(count_groups(pid), 0);
+	(void)box_drain(b);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		continue;
+}
+
+/* ---- on any file system ------------------------------------------------------------- */
+
+/* A folder beneath ${dir}. */
+static void PRINTF_LIKE(2, 3) make(const char *dir, const char *fmt, ...)
+{
+	char name[PATH_MAX];
+	CLEANUP_FREE char *path = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(name, sizeof(name), fmt, ap);
+	va_end(ap);
+	path = mem_format("%s/%s", dir, name);
+	assert_int_equal(io_mkdirs(path, 0755), 0);
+}
+
+/* A group tells of its maker by its name, and by that alone. */
+static void
+groups_of_makers_that_are_gone_are_swept_and_no_others(void **state)
+{
+	char *dir = scratch_new();
+	CLEANUP_FREE char *kill_file = NULL;
+	CLEANUP(buf_done) struct buf killed = BUF_INIT;
+	struct proc_seen self;
+	int status;
+	pid_t gone = fork();
+
+	(void)state;
+	if (gone == 0)
+		_exit(0);
+	assert_int_equal(waitpid(gone, &status, 0), gone);
+	assert_int_equal(proc_look(getpid(), &self), 0);
+	make(dir, "anvil-%d-%llu-0", (int)getpid(), (unsigned long long)self.start_ticks);
+	make(dir, "anvil-%d-%llu-0x", (int)gone, (unsigned long long)self.start_ticks);
+	make(dir, "anvil-0-1-0");
+	make(dir, "other");
+	assert_int_equal(cgdir_sweep(dir), 0);
+	assert_int_equal(count_in(dir, "anvil-"), 3);
+	/* The pid of one is another's by now. */
+	make(dir, "anvil-%d-%llu-1/in/ner", (int)getpid(),
+	    (unsigned long long)self.start_ticks + 1);
+	make(dir, "anvil-%d-1-0/in/ner", (int)gone);
+	make(dir, "anvil-%d-1-1", (int)gone);
+	assert_int_equal(cgdir_sweep(dir), 0);
+	assert_int_equal(count_in(dir, "anvil-"), 3);
+	assert_int_equal(count_in(dir, "other"), 1);
+	/* Whom the kernel has still to end counts as left, and was told to end. */
+	make(dir, "anvil-%d-1-2", (int)gone);
+	kill_file = mem_format("%s/anvil-%d-1-2/cgroup.kill", dir, (int)gone);
+	assert_int_equal(io_write_file(AT_FDCWD, kill_file, "", 0, 0600), 0);
+	assert_int_equal(cgdir_sweep(dir), 1);
+	assert_int_equal(io_read_file(AT_FDCWD, kill_file, 16, &killed), 0);
+	assert_string_equal(buf_cstr(&killed), "1");
+	scratch_free(dir);
+}
+
 /* ---- running ------------------------------------------------------------------------ */
 
 #define BOTH(fn)                                                  \
@@ -447,6 +547,7 @@ run_all(void)
 		BOTH(groups_go_with_the_sandbox),
 		BOTH(groups_within_the_group_go_too),
 		BOTH(what_a_killed_run_left_is_swept),
+		BOTH(groups_within_those_of_a_killed_run_go_too),
 		BOTH(next_run_sweeps_as_well),
 		BOTH(groups_of_the_living_are_left_alone),
 	};
@@ -559,6 +660,7 @@ main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_cgroup_is_read_off_the_mounts),
+		cmocka_unit_test(groups_of_makers_that_are_gone_are_swept_and_no_others),
 	};
 	int failed;
 
