@@ -6,5 +6,6 @@
 points_of x01
 begin_matrix
 die_at_each "${points[@]}"
+! sandbox_works || die_boxed_at run_step_spawned run_step_drained run_torn_down
 end_matrix
 all_came_by
