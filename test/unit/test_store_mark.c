@@ -10,9 +10,11 @@
 
 #include "lib/base/arena.h"
 #include "lib/base/err.h"
+#include "lib/base/fault.h"
 #include "lib/base/io.h"
 #include "lib/base/mem.h"
 #include "lib/store/store.h"
+#include "test/support/io_fault.h"
 #include "test/support/scratch.h"
 #include "test/support/tiny_store.h"
 #include "test/support/unit.h"
@@ -365,7 +367,64 @@ a_copy_without_memory_is_opened_the_next_time(void **state)
 	assert_true(n > 4);
 }
 
+/* ---- calls of the kernel that are not SQLite's ---- */
+
+static int
+open_only(void *arg)
+{
+	const struct place *p = arg;
+	CLEANUP_FREE char *why = NULL;
+	CLEANUP(store_closep) struct store *s = NULL;
+
+	return store_open(&tiny_store, p->db, &s, &why);
+}
+
+static void
+is_opened_the_next_time(void *arg, int r)
+{
+	const struct place *p = arg;
+
+	assert_true(r == 0 || r == E_FULL || r == E_STORAGE);
+	assert_int_equal(open_with_log(p), 0);
+	set_mark(p->db, STORE_COPY_MARK);
+	put_log(p);
+}
+
+static void
+a_copy_is_marked_behind_a_folder_that_is_on_disk(void **state)
+{
+	struct place *p = *state;
+
+	put_log(p);
+	assert_true(io_starve(open_only, p, 1, is_opened_the_next_time) >= 2);
+}
+
 #ifdef ANVIL_FAULTS
+
+static void
+a_file_that_cannot_be_written_is_not_taken_into_use(void **state)
+{
+	static const char text[] = "tiny readonly\n";
+	const struct place *p = *state;
+	const char *rules = getenv("ANVIL_FAULT_FILE");
+	CLEANUP_FREE char *why = NULL;
+	CLEANUP(store_closep) struct store *s = NULL;
+
+	put_log(p);
+	assert_int_equal(io_write_file(AT_FDCWD, rules, text, sizeof(text) - 1, 0600), 0);
+	while (fault_rule_of("tiny").what == 0)
+		;
+	assert_int_equal(store_open(&tiny_store, p->db, &s, &why), E_STORAGE);
+	assert_non_null(strstr(why, p->db));
+	/* What happened is not lost with the failure. */
+	assert_non_null(strstr(why, "-wal.stale-"));
+	assert_int_equal(io_write_file(AT_FDCWD, rules, "", 0, 0600), 0);
+	while (fault_rule_of("tiny").what != 0)
+		;
+	assert_int_equal(mark_of(p->db), STORE_COPY_MARK);
+	s = tiny_open(&tiny_store, p->out);
+	assert_int_equal(tiny_count(s), COPIED);
+}
 
 static void
 a_copy_that_could_not_be_marked_is_marked_the_next_time(void **state)
@@ -448,15 +507,19 @@ whoever_dies_while_opening_a_copy_leaves_no_log_of_another_store(void **state)
 
 #endif
 
-/* A process reads the variable once, at the first point that it comes to. */
+/* A process reads the variables once. */
 static int
 set_up_orders(void **state)
 {
 	char *dir = scratch_new();
 	CLEANUP_FREE char *order = tiny_path(dir, "order");
+	CLEANUP_FREE char *rules = tiny_path(dir, "rules");
 
 	*state = dir;
-	return setenv("ANVIL_CRASH_FILE", order, 1);
+	/* It is there, so that nobody looks for it again and again. */
+	if (io_write_file(AT_FDCWD, rules, "", 0, 0600) < 0)
+		return -1;
+	return setenv("ANVIL_CRASH_FILE", order, 1) | setenv("ANVIL_FAULT_FILE", rules, 1);
 }
 
 static int
@@ -482,7 +545,9 @@ main(void)
 		IN_A_PLACE(
 		    what_is_wrong_with_the_log_of_another_store_is_not_wrong_with_the_copy),
 		IN_A_PLACE(a_copy_without_memory_is_opened_the_next_time),
+		IN_A_PLACE(a_copy_is_marked_behind_a_folder_that_is_on_disk),
 #ifdef ANVIL_FAULTS
+		IN_A_PLACE(a_file_that_cannot_be_written_is_not_taken_into_use),
 		IN_A_PLACE(a_copy_that_could_not_be_marked_is_marked_the_next_time),
 		IN_A_PLACE(whoever_dies_while_opening_a_copy_leaves_no_log_of_another_store),
 #endif
