@@ -103,6 +103,11 @@ copy_actor(struct backup *b, const char *address)
 	progress_end(&b->progress);
 	if (r == E_EXISTS)
 		return ctl_fail("%s: %s", address, why);
+	/* What it has read until now was whole; the copy shows the rest. */
+	if (r == E_CORRUPT && b->ctl->reply.message != NULL)
+		return ctl_fail("%s cannot be copied: %s; `anvilctl check` looks at all of the "
+				"store, and an earlier backup puts it right (anvilctl restore)",
+		    address, b->ctl->reply.message);
 	return ctl_explain(b->ctl, address, r);
 }
 

@@ -84,6 +84,11 @@ next() {	# stopped|cut
 db=$DATA/project-0.db
 noise "$db" 0 64
 shard_0_is_out "noise in the head"
+expect_match "$(ctl health || true)" "project/0 cannot serve: .*project-0.db.*anvilctl restore" health
+expect_exit 1 ctl backup "$T/none"
+expect_match "$(cat "$T/err")" "project/0 cannot be copied.*project-0.db.*anvilctl restore" backup
+expect_exit 1 ctl check
+expect_match "$(cat "$T/out")" "store_unusable +project/0 .*project-0.db.*anvilctl restore" check
 
 # Other files there, and it serves again without a restart of anvild.
 cp -a "$T/stopped/project-0.db" "$db"
