@@ -4,13 +4,14 @@
  * The environment variable ANVIL_FAULT_FILE names a file of rules, looked at anew every few
  * milliseconds, so that whoever writes it opens and shuts windows of faults in processes that
  * run (written to another name and renamed).  A line is PATTERN WORD..., and every line whose
- * pattern (of the shell's kind) fits the target counts.  Targets are the stores: supervisor,
- * ingress, project-0, and for a run's store the run's id; and the archive of a run's log, the
- * run's id with /log.zst behind it, so that run_* means both, and a pattern for /log.zst that alone.
+ * pattern (of the shell's kind) fits the target counts.  Targets are the stores (supervisor,
+ * ingress, project-0; for a run's store the run's id) and the archive of a run's log, which is the
+ * run's id with /log.zst behind it: a pattern that ends in a star may mean both.
+ *
  * Words: full (no room to write), write, sync, read (each fails with EIO), io (all three),
  * readonly (as a file system that has become so), short (a write takes half of it), corrupt
- * (pages are read damaged), slow_us=N (each sync takes so much longer).  What is not SQLite's
- * is written, cut and synced with faults, and read without.  No file: no faults.
+ * (pages are read damaged), slow_us=N (each sync takes so much longer).  An archive is written, cut
+ * and synced with faults, and read without; short is for archives alone.  No file: no faults.
  *
  * For tests only: without ANVIL_FAULTS nothing of it is compiled in.
  */
