@@ -5,13 +5,14 @@
  * milliseconds, so that whoever writes it opens and shuts windows of faults in processes that
  * run (written to another name and renamed).  A line is PATTERN WORD..., and every line whose
  * pattern (of the shell's kind) fits the target counts.  Targets are the stores (supervisor,
- * ingress, project-0; for a run's store the run's id) and the archive of a run's log, which is the
- * run's id with /log.zst behind it: a pattern that ends in a star may mean both.
+ * ingress, project-0; for a run's store the run's id) and the archive of a run's log, which is
+ * the run's id with /log.zst behind it: a pattern that ends in a star may mean both.
  *
  * Words: full (no room to write), write, sync, read (each fails with EIO), io (all three),
  * readonly (as a file system that has become so), short (a write takes half of it), corrupt
- * (pages are read damaged), slow_us=N (each sync takes so much longer).  An archive is written, cut
- * and synced with faults, and read without; short is for archives alone.  No file: no faults.
+ * (pages are read damaged), slow_us=N (each sync takes so much longer).  An archive is written,
+ * cut and synced with faults, and read without; short is for archives alone.  No file: no
+ * faults.
  *
  * For tests only: without ANVIL_FAULTS nothing of it is compiled in.
  */
@@ -42,9 +43,8 @@ struct fault_rule fault_rule_of(const char *target);
 /* The slow disk itself. */
 void fault_dawdle(long us);
 
-/* pwrite(2), ftruncate(2) and fdatasync(2) with the faults of the file, which is FOLDER/NAME for
- * the target that is named after the last two.  A full disk takes a part of a large write first,
- * as real ones do. */
+/* pwrite(2), ftruncate(2) and fdatasync(2) with the faults of the file, whose target are the last
+ * two parts of its path.  A full disk takes a part of a large write first, as real ones do. */
 ssize_t fault_file_write(int fd, const void *p, size_t n, off_t at);
 int fault_file_cut(int fd, off_t size);
 int fault_file_sync(int fd);
