@@ -109,12 +109,15 @@ check_marked(const struct actor *a, char **ret_why)
 	return r == E_CORRUPT ? r : 0;
 }
 
-/* Room may come, and what is there can be read meanwhile. */
+/* Whoever had it before may have ended since a commit failed.  Room may come, and what is there
+ * can be read meanwhile. */
 static int
 is_writable(struct store *s, const char *path, char **ret_why)
 {
-	int r = store_probe(s);
+	int r = store_renew_log(s);
 
+	if (r == 0 || r == E_LOCKED)
+		r = store_probe(s);
 	if (r == 0 || r == E_FULL)
 		return 0;
 	free(*ret_why);

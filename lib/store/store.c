@@ -377,9 +377,11 @@ store_in_txn(const struct store *s)
 int
 store_renew_log(struct store *s)
 {
+	int rc;
+
 	OBJ_CHECK(s, STORE_MAGIC);
-	return store_error_in(
-	    s, sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+	rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	return (rc & 0xff) == SQLITE_BUSY ? E_LOCKED : store_error_in(s, rc);
 }
 
 int

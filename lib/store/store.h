@@ -71,9 +71,10 @@ int store_begin(struct store *s);
 int store_commit(struct store *s);
 void store_rollback(struct store *s);
 int store_in_txn(const struct store *s);
-/* After a commit that failed with E_STORAGE, for who goes on with the store: the kernel takes for
- * written what it could not write of the log, and what is committed later rests on that.  All that
- * is committed goes into the file, and the log begins anew.  0, or an error: not yet. */
+/* After a commit that failed with E_STORAGE, for who goes on with the store, in this process or
+ * the next: the kernel takes for written what it could not write of the log, and what is committed
+ * later rests on that.  All that is committed goes into the file, and the log begins anew.  0, or
+ * not yet: E_LOCKED (another connection reads), E_FULL, E_STORAGE. */
 int store_renew_log(struct store *s);
 /* Runs statements that have no parameters and no result. */
 int store_exec(struct store *s, const char *sql);

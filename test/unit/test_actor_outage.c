@@ -252,6 +252,39 @@ put_turn(void *arg, struct turn *t)
 	return turn_rig_put_row(t, ROWS);
 }
 
+/* What its commits would rest on may not be on disk, whatever the kernel says of it. */
+static void
+who_comes_after_a_failed_commit_rests_on_no_log_of_before(void **state)
+{
+	struct other o;
+	char log[96];
+	struct stat st;
+	int64_t n = 0;
+
+	other_init(&o, *state);
+	name_of(*state, "other.db-wal", log);
+	other_fill_and_close(&o);
+	assert_int_equal(other_open(&o), 0);
+	assert_int_equal(actor_turn(o.a, 1, put_turn, NULL), 0);
+	store_fault_arm(STORE_FAULT_SYNC, 0);
+	assert_int_equal(actor_commit_now(o.a), E_STORAGE);
+	/* Nor can it be written back at its end. */
+	o.a = actor_free(o.a);
+	assert_int_equal(stat(log, &st), 0);
+	assert_true(st.st_size > 0);
+	is_out(&o);
+	o.a = actor_free(o.a);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	assert_int_equal(other_open(&o), 0);
+	assert_null(actor_outage(o.a));
+	/* Nothing is in it but what showed that it can be written. */
+	assert_int_equal(stat(log, &st), 0);
+	assert_true(st.st_size < 8192);
+	assert_int_equal(actor_turn(o.a, 0, read_turn, &n), 0);
+	assert_true(n >= ROWS);
+	o.a = actor_free(o.a);
+}
+
 static int backs;
 
 static void
@@ -301,6 +334,7 @@ main(void)
 #ifdef ANVIL_FAULTS
 		TEST(a_disk_that_cannot_write_is_waited_for),
 		TEST(a_full_disk_is_no_outage),
+		TEST(who_comes_after_a_failed_commit_rests_on_no_log_of_before),
 		TEST(who_outlives_its_store_opens_it_anew),
 #endif
 	};
