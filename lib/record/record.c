@@ -108,6 +108,8 @@ record_txn_begin(struct record *r, enum store_sync sync)
 	OBJ_CHECK(r, RECORD_MAGIC);
 	err = r->in_doubt ? store_renew_log(r->store) : 0;
 	r->in_doubt = err < 0;
+	if (err == E_LOCKED)
+		err = E_STORAGE; /* Who reads, as a backup does, is through at some time. */
 	if (err == 0 && r->log_unknown)
 		err = record_load_log(r);
 	if (err == 0 && r->sync != sync) {

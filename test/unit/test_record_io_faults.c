@@ -1,10 +1,12 @@
 /* The record of a run, with each call of the kernel for its archive failing in turn. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include "lib/base/err.h"
 #include "lib/base/io.h"
@@ -314,6 +316,41 @@ log_bytes(struct record *r)
 	return log;
 }
 
+static void
+on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* A signal ends the wait for another connection, which would take seconds. */
+static void
+set_alarms(int on)
+{
+	struct sigaction act = { .sa_handler = on ? on_alarm : SIG_IGN };
+	struct itimerval each = { { 0, on * 10000 }, { 0, on * 10000 } };
+
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &each, NULL), 0);
+}
+
+/* A record that is read meanwhile, as a backup does: its log cannot begin anew. */
+static int
+note_beside_a_reader(struct record *r, const char *dir)
+{
+	CLEANUP_FREE char *path = mem_format("%s/" RECORD_DB, dir);
+	CLEANUP(store_closep) struct store *reader = NULL;
+	int err;
+
+	assert_non_null(path);
+	assert_int_equal(store_open_reader(&record_store_desc, path, 0, &reader), 0);
+	assert_int_equal(store_begin(reader), 0);
+	assert_int_equal(store_exec(reader, "PRAGMA user_version"), 0);
+	set_alarms(1);
+	err = record_note(r, 0, "and one more", NOW);
+	set_alarms(0);
+	return err;
+}
+
 /* The same of run.db, whose log goes on behind what the kernel may have lost of it. */
 static void
 after_a_failed_commit_the_log_of_the_store_begins_anew(void **state)
@@ -333,6 +370,7 @@ after_a_failed_commit_the_log_of_the_store_begins_anew(void **state)
 	/* Nor is anything stored until that is made sure of. */
 	assert_int_equal(record_note(r, 0, "and one more", NOW), E_STORAGE);
 	store_fault_arm(STORE_FAULT_NONE, 0);
+	assert_int_equal(note_beside_a_reader(r, rig->base), E_STORAGE);
 	assert_int_equal(record_note(r, 0, "and one more", NOW), 0);
 	assert_true(log_bytes(r) < before);
 	before = log_bytes(r);
