@@ -136,6 +136,9 @@ sweep(int from, const char *dir, const char *runs)
 	(void)signal(SIGHUP, SIG_IGN);
 	while (read(from, &byte, 1) < 0 && errno == EINTR)
 		;
+	/* A backup of no runs is one, with its empty folder. */
+	if (chdir(dir) == 0 && access(MANIFEST_NAME, F_OK) == 0)
+		_exit(0);
 	(void)rmdir(runs);
 	_exit(rmdir(dir) < 0 && errno != ENOENT);
 }
