@@ -86,9 +86,10 @@ end_by_row(struct hub *h)
 int
 hub_on_absent(struct hub *h)
 {
-	int r = read_row(h);
+	int r;
 
 	OBJ_CHECK(h, HUB_MAGIC);
+	r = read_row(h);
 	/* It was in the index, and has gone from there with its project. */
 	if (r == E_NOENT && !h->of_ledger) {
 		hub_end_all(h, VIEWER_INTERNAL_ERROR);

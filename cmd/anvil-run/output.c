@@ -147,9 +147,10 @@ static void
 on_flush(void *arg)
 {
 	struct output *o = arg;
-	struct feed *f = gathering(o);
+	struct feed *f;
 
 	OBJ_CHECK(o, OUTPUT_MAGIC);
+	f = gathering(o);
 	if (f == NULL) {
 		(void)actor_timer_set(o->flush, OUTPUT_FLUSH_MS);
 		return;
