@@ -227,12 +227,14 @@ on_readable(void *arg, int fd, enum watch_what what)
 {
 	struct source *s = arg;
 	struct output *o = s->owner;
-	struct feed *f = gathering(o);
-	struct block *block = f != NULL ? block_for_read(o) : NULL;
+	struct block *block;
+	struct feed *f;
 	ssize_t n;
 
 	(void)what;
 	OBJ_CHECK(o, OUTPUT_MAGIC);
+	f = gathering(o);
+	block = f != NULL ? block_for_read(o) : NULL;
 	if (block == NULL)
 		return; /* It is still readable in the next round. */
 	n = read(fd, block->data, OUTPUT_READ_BYTES);
