@@ -170,6 +170,15 @@ on_lost(void *arg)
 		intake_end(in, E_STORAGE, NULL);
 }
 
+static void
+on_asked(void *arg)
+{
+	struct intake *in = arg;
+
+	if (!came_back(in))
+		(void)actor_timer_set(in->timer, 0);
+}
+
 struct piece {
 	struct intake *intake;
 	int registered; /* The commit tells what has become of it, maybe before we hear of it. */
@@ -239,8 +248,10 @@ find(const struct intakes *m, const char *move_id)
 	return NULL;
 }
 
+/* Its first piece waits until the turn that asks for it is on disk: without the part that came
+ * along, it would refuse for good what may only be sent again. */
 static struct intake *
-intake_new(struct intakes *m, const char *project_id, const char *move_id)
+intake_new(struct intakes *m, struct turn *t, const char *project_id, const char *move_id)
 {
 	struct intake *in = mem_calloc(1, sizeof(*in));
 
@@ -253,10 +264,11 @@ intake_new(struct intakes *m, const char *project_id, const char *move_id)
 	STAILQ_INIT(&in->waiters);
 	LIST_INSERT_HEAD(&m->list, in, entry);
 	in->timer = actor_timer_new(m->shard->actor, on_timer, in);
-	if (in->timer == NULL || actor_timer_set(in->timer, 0) < 0) {
+	if (in->timer == NULL || turn_after_commit(t, on_asked, in, on_lost) < 0) {
 		intake_end(in, E_NOMEM, NULL);
 		return NULL;
 	}
+	in->pending = 1;
 	return in;
 }
 
@@ -267,7 +279,7 @@ join(struct intake *in, struct turn *t, enum intake_work work)
 
 	if (w == NULL || (w->parked = turn_park(t)) == NULL) {
 		free(w);
-		return E_NOMEM; /* it goes on, for others to ask about */
+		return E_NOMEM;
 	}
 	w->work = work;
 	STAILQ_INSERT_TAIL(&in->waiters, w, entry);
@@ -283,7 +295,7 @@ intakes_import(struct intakes *m, struct turn *t, const char *project_id, const 
 	if (in != NULL && in->work == INTAKE_DISCARD)
 		return turn_fail(t, E_PARAMS, "the move was given up");
 	if (in == NULL) {
-		in = intake_new(m, project_id, move_id);
+		in = intake_new(m, t, project_id, move_id);
 		if (in == NULL)
 			return E_NOMEM;
 		in->nparts = nparts;
@@ -302,7 +314,7 @@ intakes_discard(struct intakes *m, struct turn *t, const char *project_id, const
 		in->left = 1;
 	}
 	if (in == NULL) {
-		in = intake_new(m, project_id, move_id);
+		in = intake_new(m, t, project_id, move_id);
 		if (in == NULL)
 			return E_NOMEM;
 		in->work = INTAKE_DISCARD;
