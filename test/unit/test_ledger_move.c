@@ -124,6 +124,31 @@ a_project_may_come_back_in_place_of_its_tombstone(void **state)
 	assert_int_equal(pair_look(pair->to, 1).where, LEDGER_MOVED);
 }
 
+/* Project 1 gets ${n} runs that have failed.  The first is copied by hand: the ledger would take
+ * its time.  ${message} is SQL for what number i has failed of. */
+static void
+fill(struct ledger_rig *rig, int n, const char *message)
+{
+	rig_project(rig, 1);
+	rig_accept(rig, 1, 1);
+	(void)rig_claim(rig, 1);
+	(void)rig_settle(rig, 1, LEDGER_FAILED);
+	assert_int_equal(
+	    rig_exec(rig,
+		"DROP TRIGGER project_runs_begin;"
+		"WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+		" INSERT INTO project_runs SELECT printf('run_%%022d', i), project_id, i, position,"
+		" status, public_status, dispatch_status, dispatch_attempts, dispatch_retry_at,"
+		" last_error, trigger_type, triggered_by_user_id, provider, delivery_id, branch,"
+		" repo_url, config_path, commit_sha, queued_at, claimed_at, started_at, finished_at,"
+		" exit_code, failure_code, %s, spawn_id, lease_epoch, lease_id, lease_expires_at,"
+		" cancel_requested_at, cancel_by, index_sync, index_rev, index_since, index_attempt,"
+		" index_retry_at, done_at FROM project_runs, n WHERE accept_seq = 1;"
+		"UPDATE project_state SET next_seq = 20000",
+		n, message),
+	    0);
+}
+
 static void
 thousands_of_runs_and_long_texts_arrive(void **state)
 {
@@ -131,25 +156,8 @@ thousands_of_runs_and_long_texts_arrive(void **state)
 	struct ledger_rig *rig = pair->from;
 	const char *before;
 
-	rig_project(rig, 1);
-	/* One that is done is copied by hand: the ledger would take its time. */
-	rig_accept(rig, 1, 1);
-	(void)rig_claim(rig, 1);
-	(void)rig_settle(rig, 1, LEDGER_FAILED);
-	assert_int_equal(
-	    rig_exec(rig,
-		"DROP TRIGGER project_runs_begin;"
-		"WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)"
-		" INSERT INTO project_runs SELECT printf('run_%%022d', i), project_id, i, position,"
-		" status, public_status, dispatch_status, dispatch_attempts, dispatch_retry_at,"
-		" last_error, trigger_type, triggered_by_user_id, provider, delivery_id, branch,"
-		" repo_url, config_path, commit_sha, queued_at, claimed_at, started_at, finished_at,"
-		" exit_code, failure_code, iif(i %% 500, 'short', replace(printf('%%.*c', 1365, 'x'),"
-		" 'x', '\"' || char(233))), spawn_id, lease_epoch, lease_id, lease_expires_at,"
-		" cancel_requested_at, cancel_by, index_sync, index_rev, index_since, index_attempt,"
-		" index_retry_at, done_at FROM project_runs, n WHERE accept_seq = 1;"
-		"UPDATE project_state SET next_seq = 20000"),
-	    0);
+	fill(rig, 10001,
+	    "iif(i % 500, 'short', replace(printf('%.*c', 1365, 'x'), 'x', '\"' || char(233)))");
 	before = pair_dump(rig, 1);
 	pair_move(pair, 1, 1, LEDGER_PART_BYTES);
 	assert_true(pair->nparts > 3);
@@ -404,23 +412,7 @@ no_piece_of_a_big_project_is_more_than_its_share(void **state)
 	int left, pieces = 0;
 	size_t n;
 
-	rig_project(rig, 1);
-	rig_accept(rig, 1, 1);
-	(void)rig_claim(rig, 1);
-	(void)rig_settle(rig, 1, LEDGER_FAILED);
-	assert_int_equal(
-	    rig_exec(rig,
-		"DROP TRIGGER project_runs_begin;"
-		"WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 250)"
-		" INSERT INTO project_runs SELECT printf('run_%%022d', i), project_id, i, position,"
-		" status, public_status, dispatch_status, dispatch_attempts, dispatch_retry_at,"
-		" last_error, trigger_type, triggered_by_user_id, provider, delivery_id, branch,"
-		" repo_url, config_path, commit_sha, queued_at, claimed_at, started_at, finished_at,"
-		" exit_code, failure_code, error_message, spawn_id, lease_epoch, lease_id,"
-		" lease_expires_at, cancel_requested_at, cancel_by, index_sync, index_rev,"
-		" index_since, index_attempt, index_retry_at, done_at FROM project_runs, n"
-		" WHERE accept_seq = 1; UPDATE project_state SET next_seq = 1000"),
-	    0);
+	fill(rig, 250, "error_message");
 	pair_freeze(pair, 1, 1);
 	pair_export(pair, 1, LEDGER_PART_AIM);
 	assert_true(pair->nparts > 1);

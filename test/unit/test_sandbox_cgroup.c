@@ -370,6 +370,20 @@ leave_a_killed_run(struct box *b)
 }
 
 static void
+reap_all(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		continue;
+}
+
+static void
+sweep_all(void)
+{
+	while (sandbox_sweep() != 0)
+		reap_all();
+}
+
+static void
 what_a_killed_run_left_is_swept(void **state)
 {
 	struct box *b = *state;
@@ -380,14 +394,11 @@ what_a_killed_run_left_is_swept(void **state)
 	box_close(b);
 	pid = leave_a_killed_run(b);
 	assert_true(count_groups(pid) > 0);
-	while (sandbox_sweep() != 0)
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			continue;
+	sweep_all();
 	assert_int_equal(count_groups(pid), 0);
 	/* With the group its processes have gone: the pipe ends. */
 	(void)box_drain(b);
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		continue;
+	reap_all();
 }
 
 static void
@@ -460,13 +471,10 @@ groups_within_those_of_a_killed_run_go_too(void **state)
 	box_close(b);
 	pid = leave_a_killed_run(b);
 	move_within(pid);
-	while (sandbox_sweep() != 0)
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			continue;
+	sweep_all();
 	assert_int_equal(count_groups(pid), 0);
 	(void)box_drain(b);
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		continue;
+	reap_all();
 }
 
 /* ---- on any file system ------------------------------------------------------------- */
