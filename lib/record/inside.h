@@ -33,7 +33,7 @@ struct record {
 	int dirfd;
 	int64_t epoch;        /* Of the claim of this process; 0: none. */
 	enum store_sync sync; /* Of the next transaction, unless it is changed. */
-	int in_doubt;         /* A commit failed: the store's log has to begin anew first. */
+	int in_doubt;         /* A commit may have failed: first the store's log begins anew. */
 
 	/* The log. */
 	struct record_log log; /* As committed. */

@@ -47,7 +47,7 @@ record_open(const char *dir, int64_t max_log_bytes, struct record **ret, char **
 {
 	CLEANUP(record_freep) struct record *r = NULL;
 	CLEANUP_FREE char *path = mem_format("%s/" RECORD_DB, dir);
-	int err;
+	int existed, err;
 
 	*ret_why = NULL;
 	if (path == NULL || (r = mem_calloc(1, sizeof(*r))) == NULL)
@@ -58,7 +58,10 @@ record_open(const char *dir, int64_t max_log_bytes, struct record **ret, char **
 	r->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->dirfd < 0)
 		return err_from_errno(errno);
+	existed = access(path, F_OK) == 0;
 	err = store_open(&record_store_desc, path, &r->store, ret_why);
+	/* Whoever had it before may have ended since a commit failed. */
+	r->in_doubt = existed;
 	/* Rows hold no secret, so overwriting those that go would only double the writing. */
 	if (err == 0)
 		err = store_exec(r->store, "PRAGMA secure_delete=OFF");

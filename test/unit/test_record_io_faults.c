@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/base/err.h"
 #include "lib/base/io.h"
@@ -53,6 +55,16 @@ teardown(void **state)
 }
 
 static int
+make_dir(struct rig *rig)
+{
+	free(rig->dir);
+	rig->dir = mem_format("%s/%d", rig->base, rig->passes++);
+	rig->stored = 0;
+	must(rig->dir != NULL);
+	return mkdir(rig->dir, 0700) < 0 ? E_SYS : 0;
+}
+
+static int
 note(struct rig *rig, struct record *r, int n)
 {
 	char text[64];
@@ -72,11 +84,9 @@ live(void *arg)
 	CLEANUP_FREE char *why = NULL;
 	int err;
 
-	free(rig->dir);
-	rig->dir = mem_format("%s/%d", rig->base, rig->passes++);
-	rig->stored = 0;
-	must(rig->dir != NULL);
-	err = mkdir(rig->dir, 0700) < 0 ? E_SYS : record_reserve_make(rig->dir);
+	err = make_dir(rig);
+	if (err == 0)
+		err = record_reserve_make(rig->dir);
 	if (err == 0)
 		err = record_open(rig->dir, CAP, &r, &why);
 	if (err == 0)
@@ -192,11 +202,7 @@ print(void *arg)
 	CLEANUP_FREE char *why = NULL;
 	int err;
 
-	free(rig->dir);
-	rig->dir = mem_format("%s/%d", rig->base, rig->passes++);
-	rig->stored = 0;
-	must(rig->dir != NULL);
-	err = mkdir(rig->dir, 0700) < 0 ? E_SYS : 0;
+	err = make_dir(rig);
 	if (err == 0)
 		err = record_open(rig->dir, SMALL_CAP, &rig->record, &why);
 	if (err == 0)
@@ -380,6 +386,42 @@ after_a_failed_commit_the_log_of_the_store_begins_anew(void **state)
 	assert_int_equal(log.next_seq, 3);
 }
 
+/* In a process that ends as one that is killed does. */
+static void
+leave_a_log(const char *dir)
+{
+	struct record *r = NULL;
+	CLEANUP_FREE char *why = NULL;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(record_open(dir, CAP, &r, &why) < 0 ||
+		    record_claim(r, &record_claim_of_a_push, NOW) < 0 ||
+		    record_note(r, 0, "may not be on disk", NOW) < 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void
+on_a_log_that_another_process_has_left_nothing_rests(void **state)
+{
+	const struct rig *rig = *state;
+	CLEANUP(record_freep) struct record *r = NULL;
+	CLEANUP_FREE char *why = NULL;
+	struct record_log log;
+	int64_t before;
+
+	leave_a_log(rig->base);
+	assert_int_equal(record_open(rig->base, CAP, &r, &why), 0);
+	before = log_bytes(r);
+	assert_true(before > 0);
+	assert_int_equal(record_note(r, 0, "and one more", NOW), 0);
+	assert_true(log_bytes(r) < before);
+	assert_int_equal(record_log_get(r, &log), 0);
+	assert_int_equal(log.next_seq, 3);
+}
+
 #endif
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -392,6 +434,7 @@ main(void)
 		TEST(what_a_sync_could_not_bring_to_disk_is_written_anew),
 #ifdef ANVIL_FAULTS
 		TEST(after_a_failed_commit_the_log_of_the_store_begins_anew),
+		TEST(on_a_log_that_another_process_has_left_nothing_rests),
 #endif
 		TEST(no_failed_call_costs_a_byte_of_what_a_run_prints),
 	};
