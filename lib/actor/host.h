@@ -120,8 +120,8 @@ void actor_stop(struct actor *a, int status);
  * and the process ends with ACTOR_EXIT_RESTART when it can be used again. */
 const char *actor_outage(const struct actor *a);
 #define ACTOR_OUTAGE_MAX 900
-/* That and what helps, in less than ACTOR_OUTAGE_MAX bytes; the caller frees.  NULL: it serves, or
- * there is no memory. */
+/* That and what helps, in less than ACTOR_OUTAGE_MAX bytes; the caller frees.  NULL: it serves,
+ * or there is no memory. */
 char *actor_outage_text(const struct actor *a);
 
 struct event_base *actor_loop(const struct actor *a); /* For lib/http only. */

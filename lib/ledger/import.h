@@ -24,8 +24,8 @@ struct ledger_part {
 	const json_t *rows;
 };
 
-/* Keeps a part.  The first one replaces all that is there of the move.  E_INVAL: these are no rows;
- * E_TOO_BIG. */
+/* Keeps a part.  The first one replaces all that is there of the move.  E_INVAL: these are no
+ * rows; E_TOO_BIG. */
 int ledger_part_add(struct store *s, const struct ledger_part *p);
 
 /* Makes the project of parts 1..${nparts}, as a copy that is not served, in place of an earlier

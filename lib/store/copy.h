@@ -26,10 +26,10 @@ struct store_copied {
 };
 
 /* Makes ${to} (0600, one file, synced with its folder) a copy of the store ${from} as it is at
- * one moment, with the mark of a copy (mark.h), after PRAGMA integrity_check and foreign_key_check of the
- * copy.  ${from} may be in use, also by writers, whom this never holds up; a log that was not
- * written back is copied with it.  The caller owns the store or has been told to by its owner.
- * For any thread; ${ops} may be NULL.
+ * one moment, with the mark of a copy (mark.h), after PRAGMA integrity_check and
+ * foreign_key_check of the copy.  ${from} may be in use, also by writers, whom this never holds
+ * up; a log that was not written back is copied with it.  The caller owns the store or has been
+ * told to by its owner.  For any thread; ${ops} may be NULL.
  *
  * ${to} is whole and on disk, or it is not there.  A copy in the making is `${to}.part`; one
  * that was left by a crash is taken over.  0, or E_EXISTS (${to} is there), E_LOCKED (another

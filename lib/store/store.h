@@ -47,9 +47,8 @@ struct store_desc {
 struct store;
 
 /* Opens or makes ${path} (0600, its folder synced), brings its schema up to date; a log that is
- * not its own is put aside (mark.h).  0, or
- * E_NEWER (written by a later version: left untouched), E_CORRUPT, E_FULL, E_NOMEM,
- * E_STORAGE; then *ret_why says what and where, freed by the caller (NULL: no memory).
+ * not its own is put aside (mark.h).  0, or E_NEWER (written by a later version: left untouched),
+ * E_CORRUPT, E_FULL, E_NOMEM, E_STORAGE; then *ret_why says what and where, freed by the caller (NULL: no memory).
  * One open store of a file at a time: its owner holds the lock that belongs to it. */
 int store_open(
     const struct store_desc *d, const char *path, struct store **ret_store, char **ret_why);
@@ -128,8 +127,8 @@ enum store_fault { STORE_FAULT_NONE, STORE_FAULT_FULL, STORE_FAULT_IO, STORE_FAU
 /* The ${n}-th write or sync from now (0: the next) and all after it fail until
  * store_fault_arm(NONE, 0).  With STORE_FAULT_SYNC writes neither count nor fail: all is there,
  * and only the promise is not.  The environment variable ANVIL_FAULT_FSYNC_US, read at the
- * first open, makes every sync take so long.  Without ANVIL_FAULTS: nothing.  Faults of processes that run
- * are ordered by a file (lib/base/fault.h). */
+ * first open, makes every sync take so long.  Without ANVIL_FAULTS: nothing.  Faults of
+ * processes that run are ordered by a file (lib/base/fault.h). */
 void store_fault_arm(enum store_fault what, long n);
 /* Writes and syncs that failed by order. */
 long store_fault_count(void);
