@@ -116,11 +116,7 @@ expect_exit 0 ctl user enable demo
 api GET /api/private/me >/dev/null
 
 # All of it killed: the sockets are still there, and nobody listens.
-killed_some=yes
-for pid in $(descendants "$ANVILD") "$ANVILD"; do
-	kill -KILL "$pid" 2>/dev/null || true
-done
-wait "$ANVILD" 2>/dev/null || true
+cut_power
 [ -S "$RUNTIME/supervisor.sock" ] || fail "there is no socket left"
 for command in ps "project list" health; do
 	# shellcheck disable=SC2086 # two words

@@ -341,6 +341,18 @@ pid_of() {
 	ctl ps --json | jq -r --arg a "$1" '.[] | select(.address == $a) | .pid'
 }
 
+# All of it dies at once, the supervisor first: it must not live to see another's end.
+cut_power() {
+	local pid pids
+	pids=$(descendants "$ANVILD")
+	killed_some=yes
+	for pid in "$ANVILD" $pids; do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	wait "$ANVILD" 2>/dev/null || true
+	ANVILD=
+}
+
 # ---- HTTP ----------------------------------------------------------------------------
 
 # request METHOD PATH [BODY [CURL OPTION...]]: the body of the answer; its status is then in

@@ -24,12 +24,7 @@ cp -a "$DATA" "$T/stopped"
 # And as it is when the machine loses power: commits are in the logs.
 start_anvild
 has_ended "$(trigger "${on[0]}")" passed
-children=$(descendants "$ANVILD")
-for pid in $ANVILD $children; do
-	kill -KILL "$pid" 2>/dev/null || true
-done
-wait "$ANVILD" 2>/dev/null || true
-ANVILD=
+cut_power
 cp -a "$DATA" "$T/cut"
 
 noise() {	# FILE OFFSET BYTES
