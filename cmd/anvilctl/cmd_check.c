@@ -143,10 +143,11 @@ tell_json(const struct ctl *ctl, const struct finding *const *rows, size_t n, si
 }
 
 static int
-tell_table(const struct ctl *ctl, const struct finding *const *rows, size_t n)
+tell_table(const struct ctl *ctl, const struct finding *const *rows, size_t n, size_t left_out)
 {
 	static const char *const heads[] = { "CODE", "PLACE", "THING", "PROBLEM", "--FIX" };
 	CLEANUP(table_freep) struct table *t = table_new(heads, ARRAY_LEN(heads));
+	int r;
 
 	for (size_t i = 0; t != NULL && i < n; i++) {
 		table_add(t, TONE_BAD, "%s", rows[i]->code);
@@ -156,7 +157,11 @@ tell_table(const struct ctl *ctl, const struct finding *const *rows, size_t n)
 		table_add(
 		    t, rows[i]->mended ? TONE_GOOD : TONE_PLAIN, "%s", remedy_of(rows[i]));
 	}
-	return ctl_print_table(ctl, t, "nothing is wrong");
+	r = ctl_print_table(ctl, t, "nothing is wrong");
+	if (left_out > 0)
+		(void)printf(
+		    "... and %zu more of these, which an actor did not list\n", left_out);
+	return r;
 }
 
 static int
@@ -169,7 +174,8 @@ tell(const struct ctl *ctl, struct findings *f)
 	rows = sorted(f, &n);
 	if (rows == NULL)
 		return ctl_fail_nomem();
-	r = ctl->json ? tell_json(ctl, rows, n, f->left_out) : tell_table(ctl, rows, n);
+	r = ctl->json ? tell_json(ctl, rows, n, f->left_out)
+		      : tell_table(ctl, rows, n, f->left_out);
 	for (size_t i = 0; i < n && r != CTL_UNREACHABLE; i++) {
 		if (strcmp(rows[i]->code, "actor_unreachable") == 0)
 			r = CTL_UNREACHABLE;

@@ -45,6 +45,11 @@ say_given(const struct ingress_give_project_given *given)
 {
 	const struct project_config *p = &given->project;
 
+	if (strcmp(p->owner_user_id, given->former_owner_user_id) == 0) {
+		(void)printf("%s/%s belongs to %s (%s) already\n", p->owner_slug,
+		    p->project_slug, p->owner_slug, p->owner_user_id);
+		return;
+	}
 	(void)printf("%s/%s belongs to %s (%s) now, and to %s (%s) no more\n", p->owner_slug,
 	    p->project_slug, p->owner_slug, p->owner_user_id, given->former_owner_slug,
 	    given->former_owner_user_id);
