@@ -74,7 +74,7 @@ is_something(void *arg, const char *path, int is_file)
 	return 1;
 }
 
-/* As root, what is made belongs to the actors, who have to write there. */
+/* As root, it is given to the user of the actors, who have to write there. */
 static int
 make_folder(const char *path, const struct stat *owner, int *ret_made)
 {
@@ -199,15 +199,15 @@ backup_enter(struct backup *b, const char *dir)
 	if (r == 0)
 		r = lies_apart(b->dir);
 	if (r == 0)
-		r = make_folder(runs, &owner, &made);
-	if (r == 0)
 		r = ctl_open(b->ctl);
 	if (r != 0)
 		return r;
 	b->dirfd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return b->dirfd >= 0 ? 0
-			     : ctl_fail("%s cannot be reached by the user of anvild: %s",
-				   b->dir, strerror(errno));
+	if (b->dirfd < 0)
+		return ctl_fail(
+		    "%s cannot be reached by the user of anvild: %s", b->dir, strerror(errno));
+	/* No longer as root, for the folder that it is made in is another's by now. */
+	return make_folder(runs, &owner, &made);
 }
 
 /* Copies, whole or half made, and nothing else that somebody may have put there. */
@@ -226,12 +226,8 @@ remove_ours(void *arg, const char *path, int is_file)
 void
 backup_give_up(struct backup *b)
 {
-	CLEANUP_FREE char *runs = mem_format("%s/runs", b->dir);
-
 	if (b->dirfd >= 0)
 		(void)files_walk(b->dir, 1, remove_ours, b);
-	else if (runs != NULL)
-		(void)rmdir(runs);
 	if (b->made)
 		(void)rmdir(b->dir);
 	end_sweeper(b);
