@@ -130,3 +130,14 @@ project_list_ledger(struct shard *s, struct turn *t, const struct project_list_l
 	    ? list_runs(s, t, cursor, (size_t)p->limit, ret)
 	    : list_projects(t, cursor, (size_t)p->limit, ret);
 }
+
+int
+project_was_removed(struct shard *s, struct turn *t, const struct project_was_removed_params *p,
+    struct project_was_removed_result *ret)
+{
+	int r = ledger_project_was_removed(t->store, p->project_id);
+
+	(void)s;
+	ret->removed = r == 1;
+	return r < 0 ? r : 0;
+}

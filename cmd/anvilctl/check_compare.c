@@ -41,6 +41,28 @@ is_in_shard(const struct owner_seen *o, int64_t shard)
 	return 0;
 }
 
+/* Whoever gave it away does not hear that it was removed where it went.  A shard that is left out
+ * held none, or anvild would not have started. */
+static int
+was_removed(struct look *l, int64_t shard, const char *project_id)
+{
+	struct project_was_removed_params params = { .project_id = project_id };
+	struct project_was_removed_result res = { 0 };
+	const char *to = shard_address(l, (int)shard);
+
+	return shard >= l->nshards ||
+	    (CTL_TRY(l->ctl, to, project_was_removed, &params, &res) == 0 && res.removed);
+}
+
+static int
+is_homeless(struct look *l, const struct owner_seen *all, const struct owner_seen *o)
+{
+	if (o->project->phase == PROJECT_PHASE_INCOMING)
+		return 1;
+	return !is_in_shard(all, o->project->move_to) &&
+	    !was_removed(l, o->project->move_to, o->project->project_id);
+}
+
 /* One owner; and whoever gave it away gave it to somebody who has it. */
 static void
 compare_owners(struct look *l, const char *project_id, const struct owner_seen *all)
@@ -58,8 +80,7 @@ compare_owners(struct look *l, const char *project_id, const struct owner_seen *
 	if (owner != NULL || !l->has_all_shards)
 		return;
 	for (const struct owner_seen *o = all; o != NULL; o = o->next)
-		if (o->project->phase == PROJECT_PHASE_INCOMING ||
-		    !is_in_shard(all, o->project->move_to))
+		if (is_homeless(l, all, o))
 			finding_add(l->found, "project_homeless", shard_address(l, o->shard),
 			    project_id, "is %s and no shard owns it",
 			    project_phase_name(o->project->phase));

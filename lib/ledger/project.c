@@ -257,3 +257,12 @@ ledger_project_delete(struct store *s, const char *project_id)
 
 	return ledger_run_stmt(st, stmt_bind(st, "s", project_id));
 }
+
+int
+ledger_project_was_removed(struct store *s, const char *project_id)
+{
+	CLEANUP(stmt_resetp) struct stmt *st = store_stmt(s, LG_WAS_REMOVED);
+	int r = stmt_bind(st, "s", project_id);
+
+	return r < 0 ? r : stmt_step(st);
+}

@@ -62,7 +62,9 @@ int ledger_project_set_owner(struct store *s, struct arena *a, const char *proje
 int ledger_project_begin_removal(struct store *s, const char *project_id, int64_t now_ms);
 /* Ids of projects that are being removed. */
 int ledger_project_removing(struct store *s, struct arena *a, const char ***ret, size_t *ret_n);
-/* Deletes all rows; every run is terminal by now. */
+/* Deletes all rows; every run is terminal by now.  That it was here and was removed stays known. */
 int ledger_project_delete(struct store *s, const char *project_id);
+/* 1 when it was removed here. */
+int ledger_project_was_removed(struct store *s, const char *project_id);
 
 #endif

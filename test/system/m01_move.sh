@@ -156,6 +156,8 @@ start_anvild
 move "$idle" 0
 expect_exit 0 ctl project rm --yes demo/hooked
 wait_for 30 "! ctl project list --json | grep -q hooked"
+# Where it had been before, nobody takes it for lost.
+wait_for 30 "ctl check >'$T/out'"
 stop_all
 configure shards=2
 start_anvild

@@ -274,6 +274,21 @@ a_project_that_is_not_here_is_not_updated_or_removed(void **state)
 	assert_int_equal(
 	    ledger_project_begin_removal(rig->s, rig_prj(rig, 1), rig->now), E_NOENT);
 	assert_int_equal(ledger_project_delete(rig->s, rig_prj(rig, 1)), 0);
+	assert_int_equal(ledger_project_was_removed(rig->s, rig_prj(rig, 1)), 0);
+}
+
+static void
+what_was_removed_stays_known(void **state)
+{
+	struct ledger_rig *rig = *state;
+
+	rig_project(rig, 1);
+	rig_project(rig, 2);
+	assert_int_equal(ledger_project_begin_removal(rig->s, rig_prj(rig, 1), rig->now), 0);
+	assert_int_equal(ledger_project_was_removed(rig->s, rig_prj(rig, 1)), 0);
+	assert_int_equal(ledger_project_delete(rig->s, rig_prj(rig, 1)), 0);
+	assert_int_equal(ledger_project_was_removed(rig->s, rig_prj(rig, 1)), 1);
+	assert_int_equal(ledger_project_was_removed(rig->s, rig_prj(rig, 2)), 0);
 }
 
 static void
@@ -380,6 +395,7 @@ main(void)
 		TEST(a_new_project_may_have_a_badge_at_once),
 		TEST(another_owner_is_told_to_the_index_and_the_same_is_not),
 		TEST(a_project_that_is_not_here_is_not_updated_or_removed),
+		TEST(what_was_removed_stays_known),
 		TEST(projects_are_listed_by_id_in_pages),
 		TEST(a_removed_project_takes_everything_along),
 		TEST(each_survives_every_failed_allocation),
