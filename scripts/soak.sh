@@ -92,8 +92,10 @@ as_account "$place/bin/soak" --seed "$seed" --seconds "$seconds" --pace "$pace" 
 	--data "$DATA" --runtime "$place/run" --programs "$place/bin" --local "$place/src" \
 	--commit "$commit" --port "$PORT" --beacons "$beacons" ${git:+--git "$git"} \
 	${disk:+--disk "$disk"} || rc=$?
-for file in "$T"/reports/*; do
-	[ ! -e "$file" ] || { cp "$file" "$place"; rc=1; echo "LOSS report of a sanitizer: $file"; }
+for file in $(sanitizer_reports); do
+	cp "$file" "$place"
+	rc=1
+	echo "LOSS report of a sanitizer: $file"
 done
 if [ $rc != 0 ]; then
 	touch "$place/lost"
