@@ -42,6 +42,7 @@ struct child {
 	char last_words[LAST_WORDS_MAX]; /* of the newest crash; "": none */
 	int unusable;                    /* it said that its store is     */
 	char outage[ACTOR_OUTAGE_MAX];   /* why it cannot serve; "": it does */
+	char full[ACTOR_OUTAGE_MAX];     /* what it finds no room for; "": it does */
 	int64_t last_exit_ms;
 };
 
@@ -250,7 +251,14 @@ child_says_ready(struct child *c, pid_t pid, const char *outage)
 {
 	c->ready_pid = pid;
 	(void)snprintf(c->outage, sizeof(c->outage), "%s", outage != NULL ? outage : "");
+	c->full[0] = '\0';
 	(void)actor_timer_set(c->ready, 0);
+}
+
+void
+child_says_full(struct child *c, const char *why)
+{
+	(void)snprintf(c->full, sizeof(c->full), "%s", why != NULL ? why : "");
 }
 
 /* ---- dying ---- */
@@ -329,6 +337,7 @@ child_on_end(void *arg, struct process *p, const struct process_end *end)
 	c->unusable = end->exited && end->exit_status == ACTOR_EXIT_UNUSABLE && !c->was_ready;
 	c->process = NULL;
 	c->outage[0] = '\0';
+	c->full[0] = '\0';
 	child_event(c, ON_EXIT);
 }
 
@@ -444,6 +453,12 @@ const char *
 child_outage(const struct child *c)
 {
 	return c->state == CH_UP && c->outage[0] != '\0' ? c->outage : NULL;
+}
+
+const char *
+child_full(const struct child *c)
+{
+	return c->full[0] != '\0' ? c->full : NULL;
 }
 
 int

@@ -50,5 +50,8 @@ const char *child_outage(const struct child *c);
 /* supervisor.ready of its process, from a turn: ON_READY follows from the loop.  ${outage}: it
  * lives, and cannot serve; NULL: it serves. */
 void child_says_ready(struct child *c, pid_t pid, const char *outage);
+/* Why it finds no room for what it writes, while it serves; NULL: it does. */
+const char *child_full(const struct child *c);
+void child_says_full(struct child *c, const char *why);
 
 #endif

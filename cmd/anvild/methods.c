@@ -33,6 +33,19 @@ supervisor_ready(struct supervisor *s, struct turn *t, const struct supervisor_r
 	return 0;
 }
 
+int
+supervisor_store_full(struct supervisor *s, struct turn *t,
+    const struct supervisor_store_full_params *p, struct supervisor_store_full_result *ret)
+{
+	ret->kind = SUPERVISOR_STORE_FULL_OK;
+	if (strcmp(t->from, p->address) != 0)
+		return turn_fail(t, E_DENIED, "%s is not %s", t->from, p->address);
+	for (size_t i = 0; i < s->nresidents; i++)
+		if (strcmp(child_address(s->residents[i]), p->address) == 0)
+			child_says_full(s->residents[i], p->why);
+	return 0;
+}
+
 /* A run whose process cannot be recorded waits, and nothing is counted against it. */
 int
 methods_without_store(void *ctx, struct turn *t, const void *params, void *result)

@@ -272,10 +272,10 @@ note_stuck(void *arg, const struct process *p)
 }
 
 static void
-note_outage(struct health *h, const char *address, const char *why)
+note_outage(struct health *h, const char *address, const char *what, const char *why)
 {
 	char *text = why != NULL && h->ret->nnotes < h->nnotes_max
-	    ? arena_format(h->arena, "%s cannot serve: %s", address, why)
+	    ? arena_format(h->arena, "%s cannot %s: %s", address, what, why)
 	    : NULL;
 
 	if (text != NULL)
@@ -293,13 +293,19 @@ static void
 health_reasons(const struct supervisor *s, struct health *h)
 {
 	CLEANUP_FREE char *own = actor_outage_text(s->actor);
-	int failing = 0, down = 0;
+	CLEANUP_FREE char *own_full = actor_full_text(s->actor);
+	int failing = 0, down = 0, full = own_full != NULL;
 
-	note_outage(h, "supervisor", own);
+	note_outage(h, "supervisor", "serve", own);
+	note_outage(h, "supervisor", "write", own_full);
 	for (size_t i = 0; i < s->nresidents; i++) {
-		failing |= child_is_failing(s->residents[i]);
-		down |= child_state(s->residents[i]) != CH_UP;
-		note_outage(h, child_address(s->residents[i]), child_outage(s->residents[i]));
+		const struct child *c = s->residents[i];
+
+		failing |= child_is_failing(c);
+		down |= child_state(c) != CH_UP;
+		full |= child_full(c) != NULL;
+		note_outage(h, child_address(c), "serve", child_outage(c));
+		note_outage(h, child_address(c), "write", child_full(c));
 	}
 	runners_stuck(s->runners, note_stuck, h);
 	add_reason(h, failing, HEALTH_REASON_ACTOR_FAILING);
@@ -307,7 +313,7 @@ health_reasons(const struct supervisor *s, struct health *h)
 	add_reason(h, slots_unhealthy(&s->slots), HEALTH_REASON_POOL_UNHEALTHY);
 	add_reason(h, s->slots.low_disk, HEALTH_REASON_LOW_DISK);
 	add_reason(h, s->slots.draining, HEALTH_REASON_DRAINING);
-	add_reason(h, s->storage_failed, HEALTH_REASON_STORAGE_UNAVAILABLE);
+	add_reason(h, s->storage_failed || full, HEALTH_REASON_STORAGE_UNAVAILABLE);
 	add_reason(h, h->stuck, HEALTH_REASON_RUN_UNKILLABLE);
 }
 
@@ -319,7 +325,7 @@ supervisor_health(struct supervisor *s, struct turn *t,
 	struct statvfs vfs;
 
 	(void)p;
-	h.nnotes_max = runners_count(s->runners) + s->nresidents + 1;
+	h.nnotes_max = runners_count(s->runners) + 2 * (s->nresidents + 1);
 	h.reasons = arena_calloc(t->arena, HEALTH_REASON_COUNT, sizeof(*h.reasons));
 	h.notes = arena_calloc(t->arena, h.nnotes_max, sizeof(*h.notes));
 	if (h.reasons == NULL || h.notes == NULL)

@@ -292,6 +292,7 @@ make_loop(struct actor *a, const char *runtime_dir)
 	event_assign(&a->ev_commit, a->base, -1, 0, turn_on_commit, a);
 	drain_init(a);
 	outage_init(a);
+	full_init(a);
 	address_init(a);
 	signals_init(a);
 	a->dirfd = io_open_dir(AT_FDCWD, runtime_dir);
@@ -401,6 +402,7 @@ actor_free(struct actor *a)
 		(void)event_del(&a->ev_commit);
 		(void)event_del(&a->ev_drain);
 		(void)event_del(&a->ev_address);
+		full_done(a);
 		event_base_free(a->base);
 	}
 	round_done(a);

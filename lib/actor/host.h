@@ -124,6 +124,10 @@ const char *actor_outage(const struct actor *a);
  * or there is no memory. */
 char *actor_outage_text(const struct actor *a);
 
+/* While what is written finds no room on the disk: the store, that, and what helps; the caller
+ * frees.  NULL: there is room, or no memory.  It serves, and is tried by itself. */
+char *actor_full_text(const struct actor *a);
+
 struct event_base *actor_loop(const struct actor *a); /* For lib/http only. */
 int actor_runtime_dirfd(const struct actor *a);
 /* Commits what is open now, such as before a step that cannot be undone.  0 or E_STORAGE. */

@@ -8,8 +8,8 @@
 #include <sys/queue.h>
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
+#include "lib/actor/full.h"
 #include "lib/actor/host.h"
 #include "lib/actor/turn.h"
 #include "lib/base/clock.h"
@@ -97,6 +97,7 @@ struct actor {
 	struct batch *batch;
 	struct outage *outage; /* Owned.  NULL: the store, if there is one, serves. */
 	int damage_told;       /* Damage that was met has been logged and marked.   */
+	struct full full;
 	/* The loop and who is connected. */
 	struct event_base *base;
 	struct listener *listener;

@@ -290,6 +290,28 @@ on_ready(void *arg, int err, const struct supervisor_ready_result *result)
 }
 
 static void
+on_full_told(void *arg, int err, const struct supervisor_store_full_result *result)
+{
+	(void)arg;
+	(void)err;
+	(void)result;
+}
+
+/* Who is not told now is told when the link is up again. */
+static void
+tell_full(void *arg)
+{
+	struct proc *p = arg;
+	struct rpc_peer *peer = link_peer(p->supervisor);
+	CLEANUP_FREE char *why = actor_full_text(p->actor);
+	struct supervisor_store_full_params params = { .address = p->actor->address,
+		.why = why };
+
+	if (peer != NULL)
+		(void)supervisor_store_full_call(peer, NULL, &params, on_full_told, p);
+}
+
+static void
 on_supervisor_up(void *arg, struct link *l, struct rpc_peer *peer)
 {
 	struct proc *p = arg;
@@ -303,6 +325,8 @@ on_supervisor_up(void *arg, struct link *l, struct rpc_peer *peer)
 	if (d->role != ROLE_RUN || d->says_ready)
 		if (supervisor_ready_call(peer, NULL, &params, on_ready, p) < 0)
 			link_retry(l);
+	if (p->actor->full.is)
+		tell_full(p);
 	if (d->on_supervisor_up != NULL)
 		d->on_supervisor_up(p->actor->ctx, l);
 }
@@ -328,6 +352,8 @@ begin(struct proc *p)
 	if (r == 0) {
 		p->supervisor = actor_link(p->actor, "supervisor", &ops, p);
 		r = p->supervisor == NULL ? E_NOMEM : 0;
+		p->actor->full.changed = tell_full;
+		p->actor->full.arg = p;
 	}
 	return r;
 }

@@ -167,6 +167,8 @@ turn_commit(struct actor *a)
 		(void)outage_look(a);
 		batch_lost(a);
 		outage_after_commit(a);
+		if (r == E_FULL)
+			full_begin(a);
 		return E_STORAGE;
 	}
 	if (trace_on(TRACE_BATCH))

@@ -40,6 +40,12 @@ for _ in $(seq 40); do
 	esac
 	fill
 done
+if [ $refusals -gt 0 ]; then
+	wait_for 10 "ctl health | grep -q 'cannot write'"
+	expect_exit 1 ctl health
+	expect_match "$(cat "$T/out")" "reason: storage_unavailable" "health of a full disk"
+	expect_match "$(cat "$T/out")" "note: .* cannot write: $DATA/.*: no space left" "health"
+fi
 for actor in supervisor ingress project/0 project/1; do
 	expect_match "$(pid_of $actor)" '^[0-9]+$' "pid of $actor on a full disk"
 done
@@ -53,4 +59,5 @@ for run in "${accepted[@]}"; do
 	esac
 done
 has_ended "$(trigger "$project")" passed
+wait_for 10 healthy
 stop_all

@@ -41,6 +41,21 @@ attempt() {	# PROJECT: a run is accepted, or whoever asks is told to come again
 	esac
 }
 
+healthz() {
+	curl -sS -m 5 "http://127.0.0.1:$PORT/healthz"
+}
+
+tells_full() {	# ACTOR FILE: health names who cannot write, what, and what helps
+	wait_for 10 "healthz | jq -e '.reasons | index(\"storage_unavailable\")' >/dev/null"
+	wait_for 10 "ctl health | grep -q 'note: $1 cannot write'"
+	expect_exit 1 ctl health
+	expect_match "$(cat "$T/out")" "reason: storage_unavailable" "health"
+	expect_match "$(cat "$T/out")" \
+		"note: $1 cannot write: .*/$2: no space left on its disk; make room" "health"
+	expect_exit 1 ctl health --json
+	expect "$(jq -c .reasons "$T/out")" '["storage_unavailable"]' "health --json"
+}
+
 # What was accepted meanwhile ends as if nothing had been.
 all_well() {
 	local run shard
@@ -63,6 +78,7 @@ for what in full sync readonly; do
 		attempt "${on[0]}"
 	done
 	expect "${#accepted[@]}" 0 "runs accepted by a shard that cannot write ($what)"
+	[ "$what" != full ] || tells_full project/0 project-0.db
 	has_ended "$(trigger "${on[1]}")" passed
 	expect "$(api GET "/api/private/me" | field user.slug)" demo "index meanwhile"
 	all_well
@@ -76,13 +92,10 @@ for what in full io; do
 	done
 	attempt "${on[0]}"
 	attempt "${on[1]}"
+	[ "$what" != full ] || tells_full ingress ingress.db
 	ctl queue >"$T/out" || fail "the shards do not say what they do: $(cat "$T/out")"
 	all_well
 done
-
-healthz() {
-	curl -sS -m 5 "http://127.0.0.1:$PORT/healthz"
-}
 
 # The supervisor cannot record a process: none is made, and nobody is to blame.
 for what in full io; do
@@ -92,6 +105,7 @@ for what in full io; do
 	expect "${#accepted[@]}" 2 "runs accepted meanwhile"
 	is_status "${accepted[0]}" queued
 	wait_for 10 "healthz | jq -e '.reasons | index(\"storage_unavailable\")' >/dev/null"
+	[ "$what" != full ] || tells_full supervisor supervisor.db
 	all_well
 done
 expect "$(grep -ac '"event":"run_dispatch_failed"' "$LOG")" 0 "dispatch failures"

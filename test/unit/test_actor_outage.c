@@ -252,6 +252,39 @@ put_turn(void *arg, struct turn *t)
 	return turn_rig_put_row(t, ROWS);
 }
 
+static void
+a_full_disk_is_told_until_there_is_room(void **state)
+{
+	CLEANUP_FREE char *text = NULL;
+	struct other o;
+	int64_t n = 0;
+
+	other_init(&o, *state);
+	other_fill_and_close(&o);
+	assert_int_equal(other_open(&o), 0);
+	assert_null(actor_full_text(o.a));
+	store_fault_arm(STORE_FAULT_FULL, 0);
+	assert_int_equal(actor_turn(o.a, 1, put_turn, NULL), 0);
+	assert_int_equal(actor_commit_now(o.a), E_STORAGE);
+	assert_null(actor_outage(o.a));
+	text = actor_full_text(o.a);
+	assert_non_null(strstr(text, o.store));
+	assert_non_null(strstr(text, "no space left"));
+	assert_int_equal(actor_turn(o.a, 0, read_turn, &n), 0);
+	assert_int_equal(n, ROWS);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	for (;;) {
+		CLEANUP_FREE char *still = actor_full_text(o.a);
+
+		if (still == NULL)
+			break;
+		assert_true(event_base_loop(actor_loop(o.a), EVLOOP_ONCE) >= 0);
+	}
+	assert_int_equal(actor_turn(o.a, 1, put_turn, NULL), 0);
+	assert_int_equal(actor_commit_now(o.a), 0);
+	o.a = actor_free(o.a);
+}
+
 /* What its commits would rest on may not be on disk, whatever the kernel says of it. */
 static void
 who_comes_after_a_failed_commit_rests_on_no_log_of_before(void **state)
@@ -334,6 +367,7 @@ main(void)
 #ifdef ANVIL_FAULTS
 		TEST(a_disk_that_cannot_write_is_waited_for),
 		TEST(a_full_disk_is_no_outage),
+		TEST(a_full_disk_is_told_until_there_is_room),
 		TEST(who_comes_after_a_failed_commit_rests_on_no_log_of_before),
 		TEST(who_outlives_its_store_opens_it_anew),
 #endif
