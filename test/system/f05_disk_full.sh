@@ -41,7 +41,7 @@ for _ in $(seq 40); do
 	fill
 done
 if [ $refusals -gt 0 ]; then
-	wait_for 10 "ctl health | grep -q 'cannot write'"
+	wait_for 10 "! ctl health >'$T/out' && grep -q 'cannot write' '$T/out'"
 	expect_exit 1 ctl health
 	expect_match "$(cat "$T/out")" "reason: storage_unavailable" "health of a full disk"
 	expect_match "$(cat "$T/out")" "note: .* cannot write: $DATA/.*: no space left" "health"

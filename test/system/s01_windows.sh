@@ -47,7 +47,7 @@ healthz() {
 
 tells_full() {	# ACTOR FILE: health names who cannot write, what, and what helps
 	wait_for 10 "healthz | jq -e '.reasons | index(\"storage_unavailable\")' >/dev/null"
-	wait_for 10 "ctl health | grep -q 'note: $1 cannot write'"
+	wait_for 10 "! ctl health >'$T/out' && grep -q 'note: $1 cannot write' '$T/out'"
 	expect_exit 1 ctl health
 	expect_match "$(cat "$T/out")" "reason: storage_unavailable" "health"
 	expect_match "$(cat "$T/out")" \
