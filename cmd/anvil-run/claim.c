@@ -117,6 +117,25 @@ has_ended_before(struct run_actor *r)
 	finish(r);
 }
 
+/* Whoever reads it looks at the keys first: what is sealed is hardly ever damaged. */
+static void
+fail_sealed(struct run_actor *r)
+{
+	char what[360];
+
+	(void)snprintf(what, sizeof(what),
+	    r->token_error == E_NOKEY
+		? "the repository token needs key version %lld, which is not in the keys file "
+		  "of the server; put that key back and restart anvild, or set the token anew "
+		  "(`anvilctl keys status` and `anvilctl check` tell what depends on it)"
+		: "the repository token cannot be opened with key version %lld; probably the "
+		  "keys file of the server has another key under that number than it was "
+		  "sealed with: put that one back and restart anvild, or set the token anew "
+		  "(`anvilctl keys status` and `anvilctl check` tell what depends on it)",
+	    (long long)r->token_version);
+	life_fail_internal(r, what, r->token_error);
+}
+
 static void
 has_store(struct run_actor *r)
 {
@@ -127,12 +146,10 @@ has_store(struct run_actor *r)
 	r->life = LIFE_CHECKOUT;
 	if (life_diverted(r))
 		return;
-	if (r->token_error < 0) {
-		char what[64];
-
-		(void)snprintf(what, sizeof(what), "repository token, key version %lld",
-		    (long long)r->token_version);
-		life_fail_internal(r, what, r->token_error);
+	if (r->token_error == E_NOKEY || r->token_error == E_SEAL) {
+		fail_sealed(r);
+	} else if (r->token_error < 0) {
+		life_fail_internal(r, "repository token", r->token_error);
 	} else if (r->sandbox == NULL) {
 		log_event(LOG_LEVEL_ERROR, "sandbox_failed", LOG_STR("runId", r->run_id),
 		    LOG_STR("projectId", r->project_id), LOG_STR("why", r->problem.reason));

@@ -3,6 +3,7 @@
 
 #include "cmd/anvilctl/commands.h"
 #include "cmd/anvilctl/ctl.h"
+#include "cmd/anvilctl/keys_text.h"
 #include "gen/ingress.h"
 #include "gen/project.h"
 #include "gen/supervisor.h"
@@ -69,22 +70,53 @@ add_owners(struct ctl *ctl, json_t *notes)
 	return add_note(notes, note);
 }
 
+/* Secrets that the keys file does not open; what cannot be asked is told of the actor. */
+static int
+add_keys(struct ctl *ctl, json_t *notes)
+{
+	struct ingress_keys_status_params params = { 0 };
+	struct ingress_keys_status_result res = { .kind = 0 };
+	const struct ingress_keys_status_status *s = &res.u.status;
+	int r = 0;
+
+	if (CTL_TRY(ctl, "ingress", ingress_keys_status, &params, &res) < 0)
+		return 0;
+	for (size_t i = 0; r == 0 && i < s->nversions; i++) {
+		CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+		if (s->versions[i].present)
+			continue;
+		keys_missing(&s->versions[i], &text);
+		r = buf_cstr(&text) != NULL ? add_note(notes, buf_cstr(&text))
+					    : ctl_fail_nomem();
+	}
+	if (r == 0 && keys_nother(s) > 0) {
+		CLEANUP(buf_done) struct buf text = BUF_INIT;
+
+		keys_other(keys_nother(s), &text);
+		r = buf_cstr(&text) != NULL ? add_note(notes, buf_cstr(&text))
+					    : ctl_fail_nomem();
+	}
+	return r;
+}
+
 /* A shard that the next start is to do without. */
 static int
 add_surplus_shard(struct ctl *ctl, json_t *notes, long long shard, long long wanted)
 {
 	struct project_list_ledger_params params = { .limit = PROJECTS_MAX };
 	struct project_list_ledger_result res = { .nprojects = 0 };
-	char address[RPC_ADDRESS_SIZE], note[NOTE_SIZE];
+	char address[RPC_ADDRESS_SIZE], note[NOTE_SIZE], wants[TEXT_SIZE];
 	int r, holds = 0;
 
+	(void)snprintf(wants, sizeof(wants), "%lld shard%s", wanted, wanted == 1 ? "" : "s");
 	(void)snprintf(address, sizeof(address), "project/%lld", shard);
 	r = CTL_TRY(ctl, address, project_list_ledger, &params, &res);
 	if (r < 0) {
 		(void)snprintf(note, sizeof(note),
-		    "the configuration wants %lld shards, and %s does not tell whether it holds "
+		    "the configuration wants %s, and %s does not tell whether it holds "
 		    "projects: %s",
-		    wanted, address, err_text(r));
+		    wants, address, err_text(r));
 		return add_note(notes, note);
 	}
 	for (size_t i = 0; r == 0 && i < res.nprojects; i++) {
@@ -94,9 +126,9 @@ add_surplus_shard(struct ctl *ctl, json_t *notes, long long shard, long long wan
 			continue; /* has moved away */
 		if (!holds)
 			(void)snprintf(note, sizeof(note),
-			    "the configuration wants %lld shards, and %s holds projects: anvild "
+			    "the configuration wants %s, and %s holds projects: anvild "
 			    "will not start again before they are moved",
-			    wanted, address);
+			    wants, address);
 		if (!holds)
 			r = add_note(notes, note);
 		holds = 1;
@@ -134,6 +166,8 @@ tell(struct ctl *ctl, const struct supervisor_health_result *health, json_t *all
 
 	ctl->deadline_ms = CTL_QUICK_DEADLINE_MS;
 	r = add_owners(ctl, notes);
+	if (r == 0)
+		r = add_keys(ctl, notes);
 	if (r == 0 && health->has_shards_wanted)
 		r = add_surplus(ctl, notes, health->shards_wanted);
 	if (r != 0)

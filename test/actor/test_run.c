@@ -319,6 +319,9 @@ a_seal_of_another_project_does_not_open(void **state)
 	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "echo never")));
 	run_rig_expect(g, 0);
 	assert_int_equal(g->end.failure_code, FAILURE_CODE_INTERNAL_UNEXPECTED);
+	assert_non_null(strstr(g->message, "another key under that number"));
+	assert_non_null(strstr(g->message, "anvilctl keys status"));
+	assert_non_null(strstr(g->message, "(event "));
 	assert_int_equal(g->ncommits, 0);
 }
 

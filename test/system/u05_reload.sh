@@ -98,7 +98,7 @@ expect_in "$(cat "$T/err")" "project-1.db would be left out" "a look at the conf
 reload
 wait_for 20 "logged shard_still_needed '\"names\":\"demo/later\"'"
 expect_exit 0 ctl health
-expect_match "$(cat "$T/out")" "wants 1 shards, and project/1 holds projects" "health"
+expect_match "$(cat "$T/out")" "wants 1 shard, and project/1 holds projects" "health"
 expect_in "$(cat "$T/out")" "anvilctl project move demo/later 0" "health"
 expect_not_in "$(cat "$T/out")" "project/2" "health"
 # ... and the start is refused, and says what is to be moved.
