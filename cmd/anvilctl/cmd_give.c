@@ -178,6 +178,10 @@ give_run(struct ctl *ctl, const struct args *args)
 		(void)ctl_fail("either a PROJECT, or --all-of OWNER, and then the USER");
 		return CTL_USAGE;
 	}
+	if (owner != NULL && owner[0] == '\0') {
+		(void)ctl_fail("--all-of: the slug or id of an owner is needed");
+		return CTL_USAGE;
+	}
 	g.user = args->words[args->nwords - 1];
 	return owner != NULL ? give_all(&g, owner) : give_one(&g, args->words[0]);
 }

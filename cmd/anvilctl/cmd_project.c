@@ -247,6 +247,17 @@ const struct command command_project_show = {
 
 /* ---- rm ---- */
 
+/* Whoever does not say is asked to remove it all the same. */
+static int
+has_active_run(struct ctl *ctl, const struct place *where)
+{
+	struct project_get_detail_params params = { .project_id = where->project_id };
+	struct project_get_detail_result detail = { .kind = 0 };
+
+	return CTL_TRY(ctl, where->shard, project_get_detail, &params, &detail) == 0 &&
+	    detail.kind == PROJECT_GET_DETAIL_DETAIL && detail.u.detail.active_run != NULL;
+}
+
 static int
 rm_run(struct ctl *ctl, const struct args *args)
 {
@@ -254,7 +265,7 @@ rm_run(struct ctl *ctl, const struct args *args)
 	struct project_remove_params params;
 	char question[RESOLVE_NAME_SIZE + 80];
 	struct place where;
-	int r = resolve_project(ctl, args->words[0], &where);
+	int r = resolve_project(ctl, args->words[0], &where), active;
 
 	if (r != 0)
 		return r;
@@ -263,6 +274,7 @@ rm_run(struct ctl *ctl, const struct args *args)
 	if (args_value(args, "--yes") == NULL && !secret_confirm(question, where.name))
 		return ctl_fail("nothing was removed");
 	params.project_id = where.project_id;
+	active = has_active_run(ctl, &where);
 	r = PLACE_CALL(ctl, &where, project_remove, PROJECT_REMOVE, &params, &done);
 	if (r != 0)
 		return r;
@@ -270,7 +282,8 @@ rm_run(struct ctl *ctl, const struct args *args)
 		return ctl_fail("%s does not have %s now; try again", where.shard, where.name);
 	if (ctl->json)
 		return ctl_print_json(ctl, NULL);
-	(void)printf("%s is being removed; a run of it is ended first\n", where.name);
+	(void)printf("%s is being removed%s\n", where.name,
+	    active ? "; its active run is ended first" : "");
 	return CTL_OK;
 }
 

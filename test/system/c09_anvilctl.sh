@@ -110,10 +110,20 @@ expect_exit 0 ctl lint
 expect_exit 0 ctl project create demo/made "file://$T/bad"
 api GET /api/private/projects | jq -e '[.projects[].projectSlug] | contains(["made"])' >/dev/null ||
 	fail "the project that anvilctl made is not there"
+expect_exit 0 ctl project rm --yes demo/made
+expect "$(cat "$T/out")" "demo/made is being removed" "rm of a project without a run"
+expect_exit 2 ctl project give --all-of "" demo
+expect_in "$(cat "$T/err")" "--all-of: the slug or id of an owner is needed" "give of nobody's"
 expect_exit 0 ctl user disable demo
 refused 403 user_disabled GET /api/private/me >/dev/null
 expect_exit 0 ctl user enable demo
 api GET /api/private/me >/dev/null
+
+third=$(trigger "$project")
+wait_for 20 "is_status $third running"
+expect_exit 0 ctl project rm --yes demo/hello
+expect "$(cat "$T/out")" "demo/hello is being removed; its active run is ended first" "rm"
+wait_for 20 "! ctl project list --json | grep -q demo/hello"
 
 # All of it killed: the sockets are still there, and nobody listens.
 cut_power
