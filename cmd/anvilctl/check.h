@@ -114,6 +114,7 @@ void records_done(struct records *r);
 struct ledger_seen {
 	const struct ledger_run_row *run;
 	int shard;
+	int also; /* another shard that has it; below 0: none */
 };
 struct owner_seen {
 	const struct ledger_project_row *project;

@@ -29,10 +29,8 @@ add_run(struct look *l, const struct ledger_run_row *run, int shard)
 
 	if (seen == NULL)
 		return E_NOMEM;
-	if (before != NULL && before->shard != shard)
-		finding_add(l->found, "run_twice", "project", run->row.run_id,
-		    "is in the ledgers of shards %d and %d", before->shard, shard);
-	*seen = (struct ledger_seen) { run, shard };
+	*seen = (struct ledger_seen) { run, shard,
+		before != NULL && before->shard != shard ? before->shard : -1 };
 	return map_set(l->ledger_runs, run->row.run_id, seen);
 }
 
@@ -61,6 +59,45 @@ read_ledger(struct look *l, const char *address, int shard)
 		params.cursor = next_cursor(params.cursor, page.next);
 	} while (params.cursor != NULL);
 	return 0;
+}
+
+/* Both shards have a project, and its runs, while it goes from one to the other. */
+static const struct owner_seen *
+find_incoming(const struct look *l, const char *project_id)
+{
+	const struct owner_seen *o = map_get(l->ledger_projects, project_id);
+
+	while (o != NULL && o->project->phase != PROJECT_PHASE_INCOMING)
+		o = o->next;
+	return o;
+}
+
+static void
+add_twice(struct look *l, const struct ledger_seen *seen)
+{
+	const char *project_id = seen->run->row.project_id;
+	const struct owner_seen *to = find_incoming(l, project_id);
+
+	if (to == NULL)
+		finding_add(l->found, "run_twice", "project", seen->run->row.run_id,
+		    "is in the ledgers of shards %d and %d", seen->also, seen->shard);
+	else
+		/* Of all its runs the same, and so one finding. */
+		finding_add(l->found, "run_twice", "project", project_id,
+		    "has its runs in shards %d and %d, for its move to shard %d is under way; "
+		    "that ends, or is taken back, by itself as soon as both shards can write "
+		    "(`anvilctl health` names what keeps them from it)",
+		    seen->also, seen->shard, to->shard);
+}
+
+static void
+compare_ledgers(struct look *l)
+{
+	void *value;
+
+	for (size_t at = 0; map_next(l->ledger_runs, &at, NULL, &value);)
+		if (((const struct ledger_seen *)value)->also >= 0)
+			add_twice(l, value);
 }
 
 /* ---- the index ---- */
@@ -170,6 +207,7 @@ look_gather(struct look *l)
 	/* Shards come before ingress. */
 	for (size_t i = 0; r == 0 && i < l->actors.nactors; i++)
 		r = read_resident(l, &l->actors.actors[i]);
+	compare_ledgers(l);
 	if (r == 0)
 		r = read_processes(l);
 	if (r < 0)

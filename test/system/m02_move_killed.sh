@@ -108,6 +108,31 @@ for point in move_aborted import_dropped move_discarded; do
 	at $point full
 done
 
+# Two shards have the runs while the one that gives has no room to go on; nobody starts it again
+# before that is so.
+to=$((1 - at))
+kill -STOP "$ANVILD"
+order_death move_copied
+ctl call project/$at project.move "{\"projectId\":\"$project\",\"toShard\":$to}" >/dev/null 2>&1 &
+mover=$!
+wait_for 20 "[ -e $order.hit ]"
+echo "project-$at full" >"$T/faults"
+kill -CONT "$ANVILD"
+wait $mover || true
+looked() {
+	ANVIL_CHECK_HOLD=0 ctl check >"$T/out" 2>&1
+	grep -q run_twice "$T/out"
+}
+wait_for 30 looked
+expect_match "$(cat "$T/out")" "run_twice .*$project .*its move to shard $to is under way" "check"
+expect "$(grep -c run_twice "$T/out")" 1 "findings of one move"
+rm "$T/faults"
+wait_for 20 "[ \"\$(owners)\" = '$to live' ]"
+wait_for 20 clear
+wait_for 20 healthy
+expect "$(ledger)" "$before" "queue after a move that had to wait for room"
+expect_exit 0 ctl project move demo/hello "$at"
+
 # The supervisor, as it follows the end of a run that began in the other shard.
 expect_exit 0 ctl project move demo/hello $((1 - at))
 order_death supervisor_exit_moved
