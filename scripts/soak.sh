@@ -48,8 +48,9 @@ undo() {
 	[ -e "$place/lost" ] || rm -rf "$place"
 }
 
-# What a run does: says that it has begun, where nothing can be lost, and 40 lines; goes on for a
-# while; 20 lines more, and that it has ended.
+# What a run does: says that it has begun, where nothing can be lost, and 20 lines; goes on for a
+# while; 20 lines more, and that it has ended.  The shell counts by itself: a `seq` that is killed
+# would leave a loop without turns, and a step that has passed all the same.
 steps() {	# BRANCH TICKS [MORE]
 	# shellcheck disable=SC2016 # the step expands it
 	local say='say() { echo "$ANVIL_PROJECT $ANVIL_RUN_ID $1" >/dev/udp/127.0.0.1/'$beacons' || true; }
@@ -57,9 +58,9 @@ steps() {	# BRANCH TICKS [MORE]
 	git_in "$T/src" switch -q -C "$1"
 	# shellcheck disable=SC2016
 	write_steps "$T/src" \
-		begin "$say"'say begin; for i in $(seq 20); do echo "line $i of $ANVIL_RUN_ID"; done' \
-		work "$say"'for i in $(seq '"$2"'); do say tick; sleep 0.05; done; '"${3-}" \
-		end "$say"'for i in $(seq 21 40); do echo "line $i of $ANVIL_RUN_ID"; done; say end'
+		begin "$say"'say begin; for i in {1..20}; do echo "line $i of $ANVIL_RUN_ID"; done' \
+		work "$say"'for i in {1..'"$2"'}; do say tick; sleep 0.05; done; '"${3-}" \
+		end "$say"'for i in {21..40}; do echo "line $i of $ANVIL_RUN_ID"; done; say end'
 	commit_all "$T/src" "Steps of $1"
 }
 
@@ -69,7 +70,7 @@ make_empty_repo "$T/src"
 commit_all "$T/src" "Begin" >/dev/null
 steps long 50 >/dev/null
 steps fail 2 'exit 3' >/dev/null
-steps loud 4 'for i in $(seq 2000); do echo "and this is number $i of many"; done' >/dev/null
+steps loud 4 'for i in {1..2000}; do echo "and this is number $i of many"; done' >/dev/null
 commit=$(steps main 3)
 cp -r "$T/src" "$place/src"
 
