@@ -29,6 +29,8 @@ struct lease {
 	int claiming;           /* A claim is wanted. */
 	int claim_sent;
 	int failures; /* In a row. */
+	int doubt;    /* One of them may be committed: the ledger has a lease of ours. */
+	struct mono_time doubt_since;
 	struct actor_timer *retry;
 	/* Heartbeats. */
 	enum run_status status;
@@ -108,15 +110,26 @@ on_turn(void *arg)
 
 static const int64_t claim_waits_ms[LEASE_CLAIM_TRIES - 1] = { 100, 500, 1000, 2000 };
 
+/* Who ends after a claim that came true costs the run its result, though nothing was executed. */
+static int
+may_try_again(const struct lease *l)
+{
+	return l->failures < LEASE_CLAIM_TRIES ||
+	    (l->doubt && mono_diff_ms(l->doubt_since, clock_mono()) < LEASE_DOUBT_MS);
+}
+
 static void
 claim_failed(struct lease *l, int err)
 {
+	size_t wait = ARRAY_LEN(claim_waits_ms) - 1;
+
+	if ((size_t)l->failures < wait)
+		wait = (size_t)l->failures;
 	l->failures++;
 	log_event(LOG_LEVEL_WARN, "claim_failed", LOG_STR("runId", l->who.run_id),
 	    LOG_STR("projectId", l->who.project_id), LOG_INT("attempt", l->failures),
 	    LOG_STR("errorCode", err_symbol(err)));
-	if (l->failures < LEASE_CLAIM_TRIES &&
-	    actor_timer_set(l->retry, claim_waits_ms[l->failures - 1]) == 0)
+	if (may_try_again(l) && actor_timer_set(l->retry, claim_waits_ms[wait]) == 0)
 		return;
 	l->claiming = 0;
 	l->ops.on_unclaimed(l->arg);
@@ -134,6 +147,12 @@ claimed(struct lease *l, const struct project_claim_run_claimed *c)
 	l->ops.on_claimed(l->arg, c);
 }
 
+static int
+is_doubtful(int err)
+{
+	return err == E_STORAGE || err == E_LINK || err == E_DEADLINE;
+}
+
 static void
 on_claim(void *arg, int err, const struct project_claim_run_result *res)
 {
@@ -144,6 +163,10 @@ on_claim(void *arg, int err, const struct project_claim_run_result *res)
 	if (!l->claiming)
 		return;
 	if (err < 0) {
+		if (!l->doubt && is_doubtful(err)) {
+			l->doubt = 1;
+			l->doubt_since = clock_mono();
+		}
 		claim_failed(l, err);
 		return;
 	}

@@ -12,11 +12,12 @@
 #include "gen/project.h"
 #include "lib/base/base.h"
 
-#define LEASE_CLAIM_TRIES  5    /* The last failure in a row ends the process.       */
-#define LEASE_ANSWER_MS    5000 /* For each call.                                    */
-#define LEASE_LAST_MS      1000 /* For the heartbeat before the end.                 */
-#define LEASE_AGAIN_MS     100  /* After an unanswered call; doubles ...             */
-#define LEASE_AGAIN_MAX_MS 5000 /* ... up to this.                                  */
+#define LEASE_CLAIM_TRIES  5     /* The last failure in a row ends the process, unless ...  */
+#define LEASE_DOUBT_MS     30000 /* ... an earlier one may have come true: as a lease lasts. */
+#define LEASE_ANSWER_MS    5000  /* For each call.                                    */
+#define LEASE_LAST_MS      1000  /* For the heartbeat before the end.                 */
+#define LEASE_AGAIN_MS     100   /* After an unanswered call; doubles ...             */
+#define LEASE_AGAIN_MAX_MS 5000  /* ... up to this.                                  */
 
 struct actor;
 struct lease;

@@ -124,8 +124,22 @@ claims_are_tried_five_times(void **state)
 	struct run_rig *g = *state;
 
 	g->fail_claims = 100;
+	g->claim_error = E_NOMEM;
 	run_rig_expect(g, 75);
 	assert_int_equal(g->nclaims, 5);
+}
+
+/* The ledger may have it, and would call the run lost. */
+static void
+a_claim_that_may_have_come_true_is_not_given_up(void **state)
+{
+	struct run_rig *g = *state;
+
+	g->fail_claims = 5;
+	run_rig_commit(g, RIG_CONFIG(RIG_STEP("one", "\"true\"")));
+	run_rig_expect(g, 0);
+	assert_int_equal(g->nclaims, 6);
+	assert_int_equal(g->end.status, RUN_STATUS_PASSED);
 }
 
 static void
@@ -479,6 +493,8 @@ main(int argc, char *argv[])
 		    a_stale_claim_leaves_nothing, run_rig_setup, run_rig_teardown),
 		cmocka_unit_test_setup_teardown(
 		    claims_are_tried_five_times, run_rig_setup, run_rig_teardown),
+		cmocka_unit_test_setup_teardown(a_claim_that_may_have_come_true_is_not_given_up,
+		    run_rig_setup, run_rig_teardown),
 		cmocka_unit_test_setup_teardown(a_settlement_is_repeated_until_it_is_answered,
 		    run_rig_setup, run_rig_teardown),
 		cmocka_unit_test_setup_teardown(

@@ -54,7 +54,7 @@ claim_run(void *ctx, struct turn *t, const void *params, void *result)
 	g->nclaims++;
 	if (g->fail_claims > 0) {
 		g->fail_claims--;
-		return E_STORAGE;
+		return g->claim_error != 0 ? g->claim_error : E_STORAGE;
 	}
 	if (g->stale || strcmp(p->run_id, g->run_id) != 0) {
 		ret->kind = PROJECT_CLAIM_RUN_STALE;

@@ -43,7 +43,8 @@ struct run_rig {
 	int64_t heartbeat_ms;
 
 	/* What the shard does. */
-	int fail_claims; /* So many more claims are answered with an error. */
+	int fail_claims; /* So many more claims are answered with an error ... */
+	int claim_error; /* ... this one; 0: E_STORAGE.                        */
 	int stale;       /* Claims are. */
 	int lost;        /* Every call but the claim is. */
 	int fail_finals; /* So many more settlements are. */
