@@ -1,6 +1,7 @@
 #include "cmd/anvil-project/leases.h"
 
 #include <string.h>
+#include <sys/queue.h>
 
 #include "cmd/anvil-project/convert.h"
 #include "cmd/anvil-project/move.h"
@@ -19,6 +20,7 @@
 
 struct leases {
 	struct shard *shard;
+	LIST_HEAD(, ask) asks;       /* in flight */
 	struct map *by_run;          /* run id -> struct lease, owned */
 	struct actor_timer *returns; /* runs without a channel are asked about then */
 };
@@ -33,18 +35,33 @@ leases_new(struct shard *s)
 	if (l == NULL)
 		return NULL;
 	l->shard = s;
+	LIST_INIT(&l->asks);
 	l->by_run = map_new();
 	l->returns = actor_timer_new(s->actor, on_returns, l);
 	return l->by_run != NULL && l->returns != NULL ? l : leases_free(l);
 }
 
+/* What an answer is about: the lease may have gone, or be another one, when it comes. */
+struct ask {
+	LIST_ENTRY(ask) entry;
+	struct leases *owner; /* NULL: the shard has gone */
+	char run_id[ID_SIZE];
+	char lease_id[ID_HEX32_SIZE];
+	int kill;
+};
+
 struct leases *
 leases_free(struct leases *l)
 {
+	struct ask *q;
 	void *each;
 
 	if (l == NULL)
 		return NULL;
+	while ((q = LIST_FIRST(&l->asks)) != NULL) {
+		LIST_REMOVE(q, entry);
+		q->owner = NULL;
+	}
 	if (l->by_run != NULL)
 		for (size_t at = 0; map_next(l->by_run, &at, NULL, &each);)
 			free(each);
@@ -140,33 +157,35 @@ leases_count(const struct leases *l)
 
 /* ---- asking the supervisor ---- */
 
-/* What an answer is about: the lease may have gone, or be another one, when it comes. */
-struct ask {
-	struct shard *shard;
-	char run_id[ID_SIZE];
-	char lease_id[ID_HEX32_SIZE];
-	int kill;
-};
-
 static struct ask *
-ask_new(struct lease *le, int kill)
+ask_new(struct leases *l, const struct lease *le, int kill)
 {
 	struct ask *q = mem_calloc(1, sizeof(*q));
 
 	if (q == NULL)
 		return NULL;
-	q->shard = le->shard;
+	q->owner = l;
+	LIST_INSERT_HEAD(&l->asks, q, entry);
 	memcpy(q->run_id, le->run_id, sizeof(q->run_id));
 	memcpy(q->lease_id, le->lease_id, sizeof(q->lease_id));
 	q->kill = kill;
 	return q;
 }
 
+static void
+ask_free(struct ask *q)
+{
+	if (q->owner != NULL)
+		LIST_REMOVE(q, entry);
+	free(q);
+}
+DEFINE_CLEANUP(struct ask *, ask_free)
+
 /* The lease that was asked about, if it is still the same. */
 static struct lease *
 ask_lease(const struct ask *q)
 {
-	struct lease *le = leases_find(q->shard->leases, q->run_id);
+	struct lease *le = q->owner != NULL ? leases_find(q->owner, q->run_id) : NULL;
 
 	if (le == NULL || strcmp(le->lease_id, q->lease_id) != 0)
 		return NULL;
@@ -196,16 +215,16 @@ ask_later(struct leases *l)
 static void
 on_status(void *arg, int err, const struct supervisor_run_status_result *res)
 {
-	CLEANUP_FREE struct ask *q = arg;
+	CLEANUP(ask_freep) struct ask *q = arg;
 	struct lease *le = ask_lease(q);
 
 	CRASH_POINT("lease_holder_known");
 	if (le == NULL)
 		return;
 	/* While it was asked about, its expiry did not count: it does again. */
-	shard_wake(q->shard);
+	shard_wake(q->owner->shard);
 	if (err < 0)
-		ask_later(q->shard->leases);
+		ask_later(q->owner);
 	else if (res->kind == SUPERVISOR_RUN_STATUS_GONE)
 		is_gone(le, &res->u.gone.how, 0);
 }
@@ -213,15 +232,15 @@ on_status(void *arg, int err, const struct supervisor_run_status_result *res)
 static void
 on_killed(void *arg, int err, const struct supervisor_kill_run_result *res)
 {
-	CLEANUP_FREE struct ask *q = arg;
+	CLEANUP(ask_freep) struct ask *q = arg;
 	struct lease *le = ask_lease(q);
 
 	CRASH_POINT("lease_holder_killed");
 	if (le == NULL)
 		return;
-	shard_wake(q->shard);
+	shard_wake(q->owner->shard);
 	if (err < 0)
-		ask_later(q->shard->leases);
+		ask_later(q->owner);
 	else
 		is_gone(le, &res->u.gone.how, 1);
 }
@@ -242,7 +261,7 @@ ask(struct leases *l, struct lease *le, int kill)
 		ask_later(l); /* or who has it by then does */
 		return;
 	}
-	q = p != NULL ? ask_new(le, kill) : NULL;
+	q = p != NULL ? ask_new(l, le, kill) : NULL;
 	if (q == NULL) {
 		ask_later(l);
 		return;
@@ -250,7 +269,7 @@ ask(struct leases *l, struct lease *le, int kill)
 	r = kill ? supervisor_kill_run_call(p, &opts, &killing, on_killed, q)
 		 : supervisor_run_status_call(p, &opts, &status, on_status, q);
 	if (r < 0) {
-		free(q);
+		ask_free(q);
 		ask_later(l);
 		return;
 	}
