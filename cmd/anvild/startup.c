@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cmd/anvild/check.h"
@@ -35,6 +36,8 @@
 #define DEFAULT_CONFIG  "/etc/anvil/anvil.yml"
 #define LISTEN_RETRY_MS 2000
 #define LISTEN_AGAIN_MS 50
+#define ROOM_BYTES      (1 << 20) /* with less SQLite may not even open a store */
+#define ROOM_AGAIN_MS   1000
 
 /* ---- configuration ---- */
 
@@ -161,6 +164,36 @@ static const struct actor_desc supervisor_desc = { .role = ROLE_SUPERVISOR,
 	.without_store = methods_without_store };
 
 static int
+has_no_room(const char *dir)
+{
+	struct statvfs vfs;
+
+	return statvfs(dir, &vfs) == 0 && (uint64_t)vfs.f_bavail * vfs.f_frsize < ROOM_BYTES;
+}
+
+/* A full disk is waited for, as by every actor: whoever starts anvild might give it up after a
+ * few starts in vain.  No event says that there is room again. */
+static int
+open_actor(struct supervisor *s, const struct actor_place *place, char **ret_why)
+{
+	int told = 0, r;
+
+	for (;;) {
+		r = salvage_actor_new(&supervisor_desc, place, &s->actor, ret_why);
+		if ((r != E_STORAGE && r != E_FULL) || !has_no_room(s->config->data_dir))
+			return r;
+		if (!told)
+			log_event(LOG_LEVEL_WARN, "disk_full",
+			    LOG_STR("file", place->store_path), LOG_STR("why", *ret_why),
+			    LOG_STR("remedy",
+				"make room on that disk; anvild starts by itself then"));
+		told = 1;
+		*ret_why = mem_free(*ret_why);
+		(void)poll(NULL, 0, ROOM_AGAIN_MS);
+	}
+}
+
+static int
 make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 {
 	const struct config *c = s->config;
@@ -177,7 +210,7 @@ make_actor(struct supervisor *s, char why[STARTUP_WHY_SIZE])
 
 	if (store == NULL || lock == NULL)
 		return E_NOMEM;
-	r = salvage_actor_new(&supervisor_desc, &place, &s->actor, &reason);
+	r = open_actor(s, &place, &reason);
 	if (r < 0) {
 		(void)snprintf(
 		    why, STARTUP_WHY_SIZE, "%s", reason != NULL ? reason : err_text(r));

@@ -60,4 +60,15 @@ for run in "${accepted[@]}"; do
 done
 has_ended "$(trigger "$project")" passed
 wait_for 10 healthy
+
+# Nor does a start give up on it: it waits for the room.
+stop_all
+fill
+"$BUILD/anvild" -c "$CONF" >>"$LOG" 2>&1 </dev/null &
+ANVILD=$!
+wait_for 20 "grep -a '\"event\":\"disk_full\"' '$LOG' | grep -q 'starts by itself then' || ! is_alive $ANVILD"
+is_alive "$ANVILD" || fail "anvild ended on a full disk: $(tail -n 3 "$LOG")"
+rm "$T/small/ballast"
+wait_for 30 healthy
+has_ended "$(trigger "$project")" passed
 stop_all
