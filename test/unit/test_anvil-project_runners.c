@@ -330,15 +330,39 @@ a_process_that_has_claimed_is_left_alone(void **state)
 
 /* ---- takeover ---- */
 
+/* It is on disk that the run is ours. */
+static void
+claim_run(struct claim *c)
+{
+	UNTIL(c->f, shard_supervisor(c->f->shard) != NULL);
+	assert_int_equal(actor_turn(c->f->a, 1, claim_turn, c), 0);
+	assert_int_equal(actor_commit_now(c->f->a), 0);
+	assert_int_equal(row(c->f).state, LEDGER_ACTIVE);
+}
+
+/* The disk is full for one commit, of which nothing must be left. */
+static void
+lose_a_commit(struct claim *c)
+{
+	struct fix *f = c->f;
+
+	leases_find(f->shard->leases, RUN)->channel = f->peer; /* it asks for nothing */
+	store_fault_arm(STORE_FAULT_FULL, 0);
+	takeover_begin(f->shard->takeovers, RUN, c->lease_id, "exit status 1");
+	UNTIL(f, store_fault_count() > 0);
+	store_fault_arm(STORE_FAULT_NONE, 0);
+	assert_int_equal(row(f).state, LEDGER_ACTIVE);
+	assert_int_equal(takeovers_count(f->shard->takeovers), 1);
+	assert_non_null(leases_find(f->shard->leases, RUN));
+}
+
 static void
 nothing_is_concluded_without_the_supervisor(void **state)
 {
 	struct fix *f = *state;
 	struct claim c = { .f = f };
 
-	UNTIL(f, shard_supervisor(f->shard) != NULL);
-	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
-	UNTIL(f, row(f).state == LEDGER_ACTIVE);
+	claim_run(&c);
 	/* The store cannot be asked, and who could say that nobody holds it is silent, ... */
 	f->says[SERVE_RUN] = f->says[RUN_STATUS] = "error";
 	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
@@ -362,9 +386,7 @@ a_full_disk_of_the_supervisor_is_no_failed_try(void **state)
 	struct fix *f = *state;
 	struct claim c = { .f = f };
 
-	UNTIL(f, shard_supervisor(f->shard) != NULL);
-	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
-	UNTIL(f, row(f).state == LEDGER_ACTIVE);
+	claim_run(&c);
 	f->says[SERVE_RUN] = "full";
 	f->says[RUN_STATUS] = GONE;
 	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
@@ -381,18 +403,9 @@ a_conclusion_that_does_not_reach_the_disk_is_drawn_again(void **state)
 	struct fix *f = *state;
 	struct claim c = { .f = f };
 
-	UNTIL(f, shard_supervisor(f->shard) != NULL);
-	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
-	assert_int_equal(actor_commit_now(f->a), 0);
-	leases_find(f->shard->leases, RUN)->channel = f->peer; /* it asks for nothing */
+	claim_run(&c);
 	f->says[SERVE_RUN] = ABSENT;
-	store_fault_arm(STORE_FAULT_FULL, 0);
-	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
-	UNTIL(f, store_fault_count() > 0);
-	store_fault_arm(STORE_FAULT_NONE, 0);
-	assert_int_equal(row(f).state, LEDGER_ACTIVE);
-	assert_int_equal(takeovers_count(f->shard->takeovers), 1);
-	assert_non_null(leases_find(f->shard->leases, RUN));
+	lose_a_commit(&c);
 	UNTIL(f, takeovers_count(f->shard->takeovers) == 0);
 	assert_int_equal(row(f).state, LEDGER_FAILED);
 	assert_null(leases_find(f->shard->leases, RUN));
@@ -428,19 +441,10 @@ what_is_not_on_disk_yet_ends_no_takeover(void **state)
 	struct claim c = { .f = f };
 	struct actor_timer *release = actor_timer_new(f->a, on_release, &c);
 
-	UNTIL(f, shard_supervisor(f->shard) != NULL);
-	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
-	assert_int_equal(actor_commit_now(f->a), 0);
-	leases_find(f->shard->leases, RUN)->channel = f->peer; /* it asks for nothing */
+	claim_run(&c);
 	/* It gives its run back in the round in which that is looked at, which is lost. */
-	store_fault_arm(STORE_FAULT_FULL, 0);
 	assert_int_equal(actor_timer_set(release, 0), 0);
-	takeover_begin(f->shard->takeovers, RUN, c.lease_id, "exit status 1");
-	UNTIL(f, store_fault_count() > 0);
-	store_fault_arm(STORE_FAULT_NONE, 0);
-	assert_int_equal(row(f).state, LEDGER_ACTIVE);
-	assert_int_equal(takeovers_count(f->shard->takeovers), 1);
-	assert_non_null(leases_find(f->shard->leases, RUN));
+	lose_a_commit(&c);
 	f->says[SERVE_RUN] = ABSENT;
 	UNTIL(f, takeovers_count(f->shard->takeovers) == 0);
 	assert_int_equal(row(f).state, LEDGER_FAILED);
@@ -454,9 +458,7 @@ the_store_is_asked_once_more_when_the_supervisor_is_awake(void **state)
 	struct claim c = { .f = f };
 	int asked;
 
-	UNTIL(f, shard_supervisor(f->shard) != NULL);
-	assert_int_equal(actor_turn(f->a, 1, claim_turn, &c), 0);
-	UNTIL(f, row(f).state == LEDGER_ACTIVE);
+	claim_run(&c);
 	/* The lease would ask as well, since nobody has come back with it. */
 	leases_drop(f->shard->leases, RUN, c.lease_id);
 	f->says[SERVE_RUN] = "error";
