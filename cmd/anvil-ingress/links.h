@@ -19,7 +19,7 @@ struct rpc_peer *links_shard(const struct ingress *in, int64_t shard);
 struct rpc_peer *links_supervisor(const struct ingress *in);
 
 /* One call to the shard of a project, embedded in what it is made for.  The owner fills the
- * first part, starts it, and hears either through the callback of the stub that `send` calls
+ * first part, starts it, and hears either through the callback of the call that `send` makes
  * or through `failed`; the latter may run from inside any of these functions. */
 struct shard_call {
 	struct ingress *in;
@@ -27,7 +27,7 @@ struct shard_call {
 	int64_t deadline_ms;
 	int repeats;            /* 1: an unanswered call is made anew, after 50 and 250 ms. */
 	const char *request_id; /* Borrowed for as long as the call is under way. */
-	/* Sends it: what the stub returns. */
+	/* Sends it: what the generated function returns. */
 	int (*send)(
 	    struct shard_call *c, struct rpc_peer *peer, const struct rpc_call_opts *opts);
 	/* It has no answer.  ${sent}: it may have had its effect. */
@@ -42,9 +42,9 @@ struct shard_call {
 };
 
 void shard_call_start(struct shard_call *c);
-/* In the stub's callback.  `done`: it was answered. */
+/* In that callback.  `done`: it was answered. */
 void shard_call_done(struct shard_call *c);
-/* The stub's error: repeats the call, or fails it. */
+/* Its error: repeats the call, or fails it. */
 void shard_call_error(struct shard_call *c, int err);
 void shard_call_moved(struct shard_call *c, int64_t shard);
 void shard_call_moving(struct shard_call *c, int64_t retry_ms);
